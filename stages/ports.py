@@ -32,13 +32,13 @@ class Recall(Protocol):
         """The newest memories of ``scopes``, newest first."""
 
 
-class Failures(Protocol):
-    """Knows which commands fail."""
+class Warnings(Protocol):
+    """Knows which memories may warn of an action."""
 
-    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        """The memories of ``scopes`` that say that a command of one of ``shapes`` fails.
+    async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories of ``scopes`` that have one of ``keys`` (``actions/warning_keys.py``).
 
-        Newest first, at most eight. Raises ``RecallUnavailable`` (a ``ConnectionError``).
+        Newest first, at most 32. Raises ``RecallUnavailable`` (a ``ConnectionError``).
         """
 
 

@@ -33,7 +33,7 @@ from subcog.bus.values import Hit, Kept, Memory, Place, Query, Recalled, Scope
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
 from subcog.sinks.project.identity import Projects
-from subcog.stages.actions.failures import failing_shapes
+from subcog.stages.actions.warning_keys import warning_keys
 from subcog.stages.enrichment.guide_parser import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -124,16 +124,16 @@ class FakeCatalogue:
 
 
 @dataclass
-class FakeFailures:
-    """Knows the commands that fail according to ``memories``."""
+class FakeWarnings:
+    """Knows the keys of ``memories``."""
 
     memories: Sequence[Memory] = ()
 
-    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+    async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         return tuple(
             memory
             for memory in self.memories
-            if memory.scope in scopes and set(failing_shapes(memory)) & set(shapes)
+            if memory.scope in scopes and set(warning_keys(memory)) & set(keys)
         )
 
 

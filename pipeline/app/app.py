@@ -33,7 +33,7 @@ from ...sinks.project.kinship import Kinship
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
-from ...stages.actions.failures import failing_shapes
+from ...stages.actions.warning_keys import warning_keys
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness
@@ -324,7 +324,7 @@ class App:
             merge_similarity=self.settings.capture.merge_similarity,
             judge=Judge(contradicts, settles, says_same),
             clock=self.clock,
-            failing_shapes=failing_shapes,
+            warning_keys=warning_keys,
             anchors=self.code.anchors,
             usefulness=usefulness,
         )

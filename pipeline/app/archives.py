@@ -225,8 +225,8 @@ class LazyArchive(_Awaited["Archive"]):
     async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         return await (await self.get()).naming(file, scopes)
 
-    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        return await (await self.get()).failing(shapes, scopes)
+    async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return await (await self.get()).warning(keys, scopes)
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         """What several memories are about; empty as long as no index knows it."""

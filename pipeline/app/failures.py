@@ -26,7 +26,7 @@ from ...stages.actions.failures import (
 )
 from ...stages.actions.mends import Attempts, telling_lines
 from ...stages.moments.reminder import context_of
-from ...stages.ports import Failures
+from ...stages.ports import Warnings
 
 TAG = "failed-command"
 
@@ -47,7 +47,7 @@ class FailureCaptures:
         *,
         settings: FailureCaptureSettings,
         sessions: Sessions,
-        known: Failures,
+        known: Warnings,
         publish: Callable[[CaptureRequested], Awaitable[None]],
         clean: Callable[[str], str],
         new_id: Callable[[], str],
@@ -141,7 +141,7 @@ class FailureCaptures:
         failed = read_line(record.failed).commands
         works = command_shape(record.works)
         try:
-            found = await self._known.failing((command_shape(record.failed),), (scope,))
+            found = await self._known.warning((command_shape(record.failed),), (scope,))
         except ConnectionError:
             return ""
         for memory in found if works else ():

@@ -87,7 +87,7 @@ class Handlers:
             "respond": self._respond,
             "refine": self._refine,
             "greet": self._greet,
-            "warn": self._moment(warn, hook.pre_tool_use, failures=late, known=known),
+            "warn": self._moment(warn, hook.pre_tool_use, warnings=late, known=known),
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late, known=known),
             "remedy": self._moment(remedy, hook.post_tool_use_failure, known=known),
             "note_failure": app.failures.note_failure,

@@ -1,4 +1,4 @@
-"""Which memories name a file, and which say that a command fails; caches, as the topics are.
+"""Which memories name a file, and which may warn of an action; caches, as the topics are.
 
 A memory names a file where it was captured with it, and where its text does: "see src/auth/jwt.py".
 Whether it means the same file of that name is decided by whoever reads the memory.
@@ -82,18 +82,19 @@ def _stem(text: str, end: int) -> str:
     return text[start:end]
 
 
-MOST_FAILING = 8
-"""Of one shape in one scope, and in one look-up; the newest."""
+MOST_WITH_KEY = 8
+MOST_WARNING = 32
+"""Of one key in one scope, and in one look-up; the newest."""
 
 
-class FailureIndex:
-    """Shapes of commands, each scope for itself. Safe to share between threads.
+class WarningIndex:
+    """Keys of what memories warn of, each scope for itself. Safe to share between threads.
 
-    ``shapes`` reads them from a memory; most memories have none.
+    ``keys`` reads them from a memory; most memories have none.
     """
 
-    def __init__(self, shapes: Callable[[Memory], Sequence[str]]) -> None:
-        self._shapes = shapes
+    def __init__(self, keys: Callable[[Memory], Sequence[str]]) -> None:
+        self._keys = keys
         self._lock = threading.Lock()
         self._ids: dict[Scope, dict[str, tuple[str, ...]]] = {}
         self._known: dict[str, tuple[Scope, tuple[str, ...]]] = {}
@@ -103,15 +104,15 @@ class FailureIndex:
 
     def add(self, memory: Memory) -> None:
         """Index ``memory``, or its newer version."""
-        shapes = tuple(dict.fromkeys(self._shapes(memory)))
+        keys = tuple(dict.fromkeys(self._keys(memory)))
         with self._lock:
             self._drop(memory.id)
-            if not shapes or memory.superseded_by is not None:
+            if not keys or memory.superseded_by is not None:
                 return
-            self._known[memory.id] = (memory.scope, shapes)
-            by_shape = self._ids.setdefault(memory.scope, {})
-            for shape in shapes:
-                by_shape[shape] = (*by_shape.get(shape, ()), memory.id)
+            self._known[memory.id] = (memory.scope, keys)
+            by_key = self._ids.setdefault(memory.scope, {})
+            for key in keys:
+                by_key[key] = (*by_key.get(key, ()), memory.id)
 
     def build(self, memories: Iterable[Memory]) -> None:
         """Add many, the oldest first."""
@@ -123,24 +124,25 @@ class FailureIndex:
         with self._lock:
             self._drop(memory_id)
 
-    def failing(self, shapes: Iterable[str], scopes: Iterable[Scope]) -> tuple[str, ...]:
-        """The ids of the memories that say that such a command fails, newest first, at most 8."""
-        wanted = tuple(dict.fromkeys(shapes))
+    def warning(self, keys: Iterable[str], scopes: Iterable[Scope]) -> tuple[str, ...]:
+        """The ids of the memories that have one of ``keys``, newest first, at most 32."""
+        wanted = tuple(dict.fromkeys(keys))
         with self._lock:
             found = [
                 id_
                 for scope in dict.fromkeys(scopes)
-                for shape in wanted
-                for id_ in self._ids.get(scope, {}).get(shape, ())[-MOST_FAILING:]
+                if (by_key := self._ids.get(scope))
+                for key in wanted
+                for id_ in by_key.get(key, ())[-MOST_WITH_KEY:]
             ]
-        return tuple(sorted(dict.fromkeys(found), reverse=True)[:MOST_FAILING])
+        return tuple(sorted(dict.fromkeys(found), reverse=True)[:MOST_WARNING])
 
     def _drop(self, memory_id: str) -> None:
-        scope, shapes = self._known.pop(memory_id, (None, ()))
-        for shape in shapes:
-            by_shape = self._ids[scope] if scope is not None else {}
-            left = tuple(id_ for id_ in by_shape[shape] if id_ != memory_id)
+        scope, keys = self._known.pop(memory_id, (None, ()))
+        for key in keys:
+            by_key = self._ids[scope] if scope is not None else {}
+            left = tuple(id_ for id_ in by_key[key] if id_ != memory_id)
             if left:
-                by_shape[shape] = left
+                by_key[key] = left
             else:
-                del by_shape[shape]
+                del by_key[key]

@@ -30,7 +30,7 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
-from ..indexes.mentions import FailureIndex, FileIndex
+from ..indexes.mentions import FileIndex, WarningIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder
@@ -61,7 +61,7 @@ _TOPIC_SLICE = 50
 _TOPIC_PAUSE_S = 0.002
 
 
-def _no_shapes(memory: Memory) -> tuple[str, ...]:
+def _no_keys(memory: Memory) -> tuple[str, ...]:
     return ()
 
 
@@ -69,8 +69,8 @@ class Archive:
     """Stores, finds and forgets memories. ``open`` it once; ``close`` it at the end.
 
     ``captures``, ``contradictions``, ``lifecycle`` and ``bulk_import`` write; ``store``, ``index``
-    and ``topics`` are for reading. ``judge`` compares a text with an older one, ``failing_shapes``
-    gives the shapes of the commands that a memory says fail, ``anchors`` the places in the code
+    and ``topics`` are for reading. ``judge`` compares a text with an older one, ``warning_keys``
+    gives the keys of what a memory may warn of, ``anchors`` the places in the code
     that a text names, and ``usefulness`` sums up what became of a memory.
 
     ``without_index`` says why SQL has to search: ``index.off``, to be set before ``open``, or
@@ -85,7 +85,7 @@ class Archive:
         merge_similarity: float,
         judge: Judge,
         clock: Callable[[], datetime],
-        failing_shapes: Callable[[Memory], Sequence[str]] = _no_shapes,
+        warning_keys: Callable[[Memory], Sequence[str]] = _no_keys,
         anchors: FindAnchors = no_anchors,
         usefulness: Callable[[Iterable[UseEvent]], Usefulness] = count_nothing,
     ) -> None:
@@ -95,7 +95,7 @@ class Archive:
         self.sql_index = SqlIndex(store)
         self.topics = TopicIndex()
         self.files = FileIndex()
-        self.failures = FailureIndex(failing_shapes)
+        self.warnings = WarningIndex(warning_keys)
         self.encoder = Encoder()
         self._fetched = MemoryCache(store.get_now)
         self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
@@ -283,7 +283,7 @@ class Archive:
         alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
         self.files.build(alive)
-        self.failures.build(alive)
+        self.warnings.build(alive)
         since = self._newer or {}
         for memory_id in [memory.id for memory in memories if memory.id in since]:
             if newer := since[memory_id]:
@@ -316,10 +316,13 @@ class Archive:
         ids = self.files.naming(file, scopes)
         return await self.fetch(ids, scopes) if ids else ()
 
-    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        """The memories that say that a command of one of ``shapes`` fails, newest first."""
-        ids = self.failures.failing(shapes, scopes)
-        return await self.fetch(ids, scopes) if ids else ()
+    async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories that may warn of what has ``keys``, newest first; none that is outdated."""
+        ids = self.warnings.warning(keys, scopes)
+        if not ids:
+            return ()
+        found = await self.fetch(ids, scopes)
+        return tuple(await anyio.to_thread.run_sync(self.search.undenied, found, scopes))
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         """What several memories of ``scopes`` are about, the most frequent first."""
@@ -394,7 +397,7 @@ class Archive:
         else:
             self.topics.add(memory)
             self.files.add(memory)
-            self.failures.add(memory)
+            self.warnings.add(memory)
 
     def _is_expired(self, memory: Memory) -> bool:
         return memory.is_over(self._clock())
@@ -431,7 +434,7 @@ class Archive:
     def _take_out(self, memory_id: str) -> None:
         self.topics.remove(memory_id)
         self.files.remove(memory_id)
-        self.failures.remove(memory_id)
+        self.warnings.remove(memory_id)
 
     @property
     def needs_compaction(self) -> bool:

@@ -274,6 +274,11 @@ class Search:
             if (denied := older.get(memory.contradicts or "")) and self._outdates(memory, denied)
         }
 
+    def undenied(self, memories: Sequence[Memory], scopes: Sequence[Scope]) -> list[Memory]:
+        """Those of ``memories`` that no newer one contradicts."""
+        newer = self._newest(memories, scopes)
+        return [memory for memory in memories if memory.id not in newer]
+
     def _outdates(self, newer: Memory, older: Memory) -> bool:
         """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""
         is_later = newer.updated_at >= older.updated_at

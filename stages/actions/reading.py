@@ -19,7 +19,12 @@ QUERY_CHARS = 400
 _OUTSIDE_PARTS = 3
 _READ_CHARS = 6_000
 # Where one command of a shell line ends and the next begins.
-_SEPARATOR = regex(r"&&|\|\||[;\n|]")
+_SEPARATOR = regex(r"&&|\|\||[;\n|]|(?P<quoted>'[^']*'|\"(?:[^\"\\]|\\.)*+\")")
+_HERE_DOCUMENT = regex(
+    r"(?P<line><<-?[ \t]*(?P<mark>['\"]?)(?P<word>\w{1,40})(?P=mark)[^\n]*)\n"
+    r"(?P<text>.*?)(?:\n[ \t]*(?P=word)(?=\s|\Z)|\Z)",
+    re.DOTALL,
+)
 _LOOKS = regex(
     r"(?:(?:sudo|time|command|timeout \S+) +|cd \S+ *$|\w+=\S+ +)*(?:"
     r"(?:rg|e?grep|ag|ack|cat|bat|less|more|head|tail|ls|ll|tree|find|fd|stat|file|wc|du|df|pwd|cd"
@@ -35,9 +40,22 @@ _LOOKS = regex(
 )
 
 
+_RUNNER = regex(
+    r"\A(?:(?:sudo|time|command|nohup|exec|then|do|else|!|npx|bunx|pnpm exec|uv run|poetry run"
+    r"|pipenv run|bundle exec|python[\d.]* -m|timeout \S+) +|[({] *|\w+=\S* +)*"
+)
+_SAME_PROGRAM = regex(r"\A(?:pip3|docker-compose)\b")
+# What runs another command: a shell, another machine, a container.
+_WRAPPED = regex(
+    r"(?:(?:(?:ba|z)?sh +-\w*c|ssh +(?:-\S+ +)*\S+) +(?P<q>['\"])(?P<quoted>.*)(?P=q)"
+    r"|(?:docker(?: compose|-compose)? (?:run|exec)|kubectl exec)\b(?: +-\S+)* +\S+(?: +--)?"
+    r" +(?P<rest>.+))"
+)
 _GIT = r"(?:(?:sudo|command) +|\w+=\S+ +)*git (?:-C \S+ )?"
 _SHORT_FLAGS = (
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )-f(?= |\Z)"), "--force"),
+    (regex(rf"{_GIT}push\b"), regex(r"(?<= )\+(?=\w)"), "--force "),
+    (regex(r"docker(?: compose|-compose) "), regex(r"(?<= )--volumes(?= |\Z)"), "-v"),
     (regex(rf"{_GIT}commit\b"), regex(r"(?<= )-n(?= |\Z)"), "--no-verify"),
 )
 
@@ -47,15 +65,18 @@ class ActionText(Value, frozen=True, kw_only=True):
 
     ``path`` is the first file, relative to the project where it is in it. ``added`` and ``removed``
     are the lines that a change of a file adds and takes away, ``commands`` the single commands of
-    what is run; ``looks_only`` is whether none of them changes anything.
+    what is run; ``looks_only`` is whether none of them changes anything, ``is_existing`` whether
+    the file has a text that is replaced.
     """
 
     path: str = ""
+    other_paths: tuple[str, ...] = ()
     purpose: str = ""
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     looks_only: bool = False
+    is_existing: bool = False
 
     @property
     def head(self) -> str:
@@ -71,15 +92,19 @@ class ActionText(Value, frozen=True, kw_only=True):
 
 def read_action(action: Action, *, root: str = "") -> ActionText:
     """Read ``action`` of a project at ``root``."""
-    commands = tuple(_commands(action.command))
-    removed, added = _changed(action.replaced, action.written)
+    shell, here = _without_documents(action.command[:_READ_CHARS])
+    commands = tuple(_commands(shell))
+    paths = tuple(within(path, root) for path in action.paths)
+    removed, added = _changed(action.replaced, "\n".join(filter(None, (action.written, here))))
     return ActionText(
-        path=within(action.paths[0], root) if action.paths else "",
+        path=paths[0] if paths else "",
+        other_paths=paths[1:],
         purpose=one_line(action.purpose),
         added=added,
         removed=removed,
         commands=commands,
         looks_only=bool(commands) and not added and all(map(looks, commands)),
+        is_existing=bool(action.replaced),
     )
 
 
@@ -94,17 +119,49 @@ def within(path: str, root: str) -> str:
     return path
 
 
+def _without_documents(command: str) -> tuple[str, str]:
+    """A shell line without the texts that it hands to its commands, and these texts."""
+    if "<<" not in command:
+        return command, ""
+    texts = [found["text"] for found in _HERE_DOCUMENT.finditer(command)]
+    return _HERE_DOCUMENT.sub(r"\g<line>", command), "\n".join(texts)
+
+
 def _commands(command: str) -> Iterator[str]:
-    lines = map(one_line, _SEPARATOR.split(command[:_READ_CHARS]))
+    lines = map(one_line, _separated(command.replace("\\\n", " ")))
     return map(_spelled_out, islice(filter(None, lines), MAX_LINES))
+
+
+def _separated(line: str) -> Iterator[str]:
+    """The commands of a shell line; what stands in quotes is not taken apart."""
+    begin = 0
+    for found in _SEPARATOR.finditer(line):
+        if found["quoted"] is None:
+            yield line[begin : found.start()]
+            begin = found.end()
+    yield line[begin:]
 
 
 def _spelled_out(command: str) -> str:
     """``command`` with the long names of the short flags that rules are most often about."""
     for of, short, long in _SHORT_FLAGS:
         if of.match(command):
-            return short.sub(long, command)
+            command = short.sub(long, command)
     return command
+
+
+def plain_commands(command: str) -> Iterator[str]:
+    """``command`` without what only runs it, and the command that it runs elsewhere if any."""
+    plain = _RUNNER.sub("", command, count=1).strip("(){} ").rstrip(";,.")
+    plain = " ".join(_SAME_PROGRAM.sub(_usual_name, plain).split())
+    yield plain
+    if wrapped := _WRAPPED.match(plain):
+        for inner in _separated(wrapped["quoted"] or wrapped["rest"]):
+            yield " ".join(_RUNNER.sub("", inner, count=1).split())
+
+
+def _usual_name(program: re.Match[str]) -> str:
+    return {"pip3": "pip", "docker-compose": "docker compose"}[program[0]]
 
 
 def looks(command: str) -> bool:

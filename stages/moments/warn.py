@@ -14,14 +14,16 @@ from msgspec.structs import replace
 from ...bus.anchors import CodeState
 from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
-from ...bus.values import Hit, Query
+from ...bus.values import Hit, Memory, Query
 from ...config.settings import ActionSettings
 from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
-from ..actions.match import LIMIT, Matcher
+from ..actions.match import LIMIT, SURE, Matcher
 from ..actions.reading import ActionText, read_action
+from ..actions.rules import Deed
+from ..actions.warning_keys import action_keys
 from ..injection.usefulness import Learned
-from ..ports import Failures, Recall, Sessions
+from ..ports import Recall, Sessions, Warnings
 from .reminder import (
     NOTHING_KNOWN,
     KnownAtAct,
@@ -43,18 +45,20 @@ class Searcher(Struct, frozen=True):
     """What finds the memories that speak of an action."""
 
     recall: Recall
-    failures: Failures
+    warnings: Warnings
 
     async def find(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
         """The memories found, with how likely each warns. Raises ``ConnectionError``.
 
-        A record of a failure that the command repeats is found by the command's shape; one of what
-        the command already does otherwise is left out.
+        A record of a failure that the command repeats, and a rule that the action breaks by name,
+        are found by what both name; a record of what the command already does otherwise is left
+        out.
         """
+        deed = Deed(action)
         commands = read_line(event.action.command).commands
-        shapes = tuple(command.shape for command in commands)
-        repeated = await self.failures.failing(shapes, event.place.readable) if shapes else ()
-        found = [RatedHit(Hit.unsearched(memory), "") for memory in repeated]
+        keys = action_keys(deed, commands)
+        known = await self.warnings.warning(keys, event.place.readable) if keys else ()
+        found = [_by_name(memory, deed) for memory in known]
         rated = [*found, *await self._search(action, event)]
         return [one for hit in rated if (one := _by_record(hit, commands)) is not None]
 
@@ -67,6 +71,13 @@ class Searcher(Struct, frozen=True):
 
 def _rated(hit: Hit, likely: float) -> RatedHit:
     return RatedHit(replace(hit, relevance=likely), f"warns of the action, {likely:.2f}")
+
+
+def _by_name(memory: Memory, deed: Deed) -> RatedHit:
+    """``memory``, as certain as it is where the action breaks a rule of it by name."""
+    if deed.breaks(memory.content):
+        return RatedHit(Hit.unsearched(memory, SURE), "states a rule that the action breaks")
+    return RatedHit(Hit.unsearched(memory), "")
 
 
 def _by_record(one: RatedHit, commands: Sequence[Command]) -> RatedHit | None:
@@ -86,7 +97,7 @@ async def warn(
     event: ActionProposed,
     *,
     recall: Recall,
-    failures: Failures,
+    warnings: Warnings,
     sessions: Sessions,
     settings: ActionSettings,
     now: datetime,
@@ -103,7 +114,7 @@ async def warn(
         answer: tuple[Event, ...] = (abstain(event, "warn", "no_subject"),)
     else:
         try:
-            rated = await Searcher(recall, failures).find(action, event)
+            rated = await Searcher(recall, warnings).find(action, event)
         except ConnectionError:
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)

@@ -11,7 +11,7 @@ from subcog.config.settings import ActionSettings
 from subcog.stages.moments.warn import HEADING, warn
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
-from tests.fakes import NOW, PLACE, FakeFailures, FakeRecall, FakeSessions, make_hit, make_memory
+from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, FakeWarnings, make_hit, make_memory
 from tests.waiting import PATIENCE_S
 
 SETTINGS = ActionSettings(enabled=True, tools=("Bash",), min_relevance=0.6, max_results=2)
@@ -30,7 +30,7 @@ async def warned(event=None, *, hits=None, sessions=None, settings=SETTINGS, **h
         said = await warn(
             event or about(),
             recall=FakeRecall(hits=hits, **how),
-            failures=FakeFailures(),
+            warnings=FakeWarnings(),
             sessions=sessions or FakeSessions(),
             settings=settings,
             now=NOW,
@@ -65,7 +65,7 @@ async def test_what_only_looks_is_not_even_searched_for():
     await warn(
         about(f"grep -rn '{BAD}' ."),
         recall=recall,
-        failures=FakeFailures(),
+        warnings=FakeWarnings(),
         sessions=FakeSessions(),
         settings=SETTINGS,
         now=NOW,

@@ -5,7 +5,7 @@ from subcog.bus.values import Action
 from subcog.config.settings import ActionSettings
 from subcog.stages.actions.failures import FailureRecord
 from subcog.stages.moments.warn import warn
-from tests.fakes import NOW, PLACE, FakeFailures, FakeRecall, FakeSessions, make_hit, make_memory
+from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, FakeWarnings, make_hit, make_memory
 
 SETTINGS = ActionSettings(enabled=True, tools=("Bash",), min_relevance=0.5, max_results=2)
 RECORD = FailureRecord(
@@ -26,7 +26,7 @@ async def warned(command, *, known=(MEMORY,), found=(), sessions=None, tool="Bas
     said = await warn(
         event,
         recall=FakeRecall(hits=hits),
-        failures=FakeFailures(known),
+        warnings=FakeWarnings(known),
         sessions=sessions or FakeSessions(),
         settings=SETTINGS,
         now=NOW,

@@ -1,0 +1,107 @@
+"""The rules that a memory states by name, and the actions that break them.
+
+Three kinds can be told for certain: a command that is not to be run, a file that is not to be
+changed, a name that is not to be used. What a rule says in other words is ``match.py``'s to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from ...config.patterns import regex
+from .denied_commands import TRIES, DeniedCommand, commands_against
+from .denied_files import DeniedFile, file_keys, files_against, files_written
+from .denied_names import DeniedName, Written, names_against, without_comments
+from .reading import ActionText, looks, plain_commands
+
+DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
+"""A file in which a rule may be written down without being broken."""
+
+SHARED_PLACE = regex(r"\b(?:prod|production|staging|live|main|master|shared)\b", re.IGNORECASE)
+"""What everybody uses."""
+
+HARMLESS_PLACE = regex(
+    r"\b(?:local|localhost|127\.0\.0\.1|docker|sandbox|dry[-_]?run|test|dev)\b|--(?:dry-run|check|help)",
+    re.IGNORECASE,
+)
+"""What concerns nobody else."""
+
+
+class Rules(Struct, frozen=True):
+    """What a memory says is not to be done."""
+
+    commands: tuple[DeniedCommand, ...]
+    files: tuple[DeniedFile, ...]
+    names: tuple[DeniedName, ...]
+
+    def keys(self) -> Iterator[str]:
+        """What an action has to name to break one of them; see ``Deed.keys``."""
+        yield from (f"run {denied.key}" for denied in self.commands)
+        yield from (f"file {denied.key}" for denied in self.files)
+        yield from (f"name {denied.key}" for denied in self.names if denied.key)
+
+
+@lru_cache(maxsize=256)
+def rules_of(text: str) -> Rules:
+    """The rules that the memory ``text`` states."""
+    files = tuple(dict.fromkeys(files_against(text)))
+    commands = tuple(dict.fromkeys(commands_against(text)))
+    return Rules(commands, files, tuple(dict.fromkeys(names_against(text))))
+
+
+class Deed:
+    """An action, prepared to be held against many rules."""
+
+    def __init__(self, action: ActionText) -> None:
+        self._changes = tuple(one for one in action.commands if not looks(one))
+        self._ran = tuple(plain for one in self._changes for plain in plain_commands(one))
+        self._edited = (action.path, *action.other_paths) if action.path else ()
+        self._written = tuple(path for one in self._changes for path in files_written(one))
+        self._is_new = not action.is_existing
+        said = (action.path, action.purpose, *self._changes, *action.added)
+        self._said = "\n".join(said)
+        self._is_harmless = HARMLESS_PLACE.search("\n".join(said[1:])) is not None
+        self._code = Written(
+            path=action.path,
+            added="" if DOCUMENT.search(action.path) else without_comments(action.added),
+            removed=without_comments(action.removed),
+            commands=tuple(one for one in self._ran if not TRIES.search(one)),
+            said=self._said,
+        )
+
+    def keys(self) -> frozenset[str]:
+        """The keys that a rule has which this may break."""
+        heads = [one.partition(" ")[0] for one in self._ran]
+        files = file_keys((*self._edited, *self._written))
+        return frozenset(
+            (
+                *(f"run {head}" for head in heads),
+                *(f"file {key}" for key in files if key),
+                *(f"name {name}" for name in self._code.identifiers()),
+            )
+        )
+
+    def breaks(self, text: str) -> bool:
+        """Whether this breaks a rule that the memory ``text`` states by name."""
+        rules = rules_of(text)
+        if self._is_harmless and SHARED_PLACE.search(text):
+            return False
+        return (
+            any(denied.is_run_by(one, self._said) for denied in rules.commands for one in self._ran)
+            or any(map(self._changes_file, rules.files))
+            or any(denied.is_used_by(self._code) for denied in rules.names)
+        )
+
+    def keeps(self, text: str) -> bool:
+        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it."""
+        rules = rules_of(text)
+        return any(denied.is_about(one) for denied in rules.commands for one in self._ran)
+
+    def _changes_file(self, denied: DeniedFile) -> bool:
+        if any(map(denied.holds, self._written)):
+            return True
+        return not (denied.existing and self._is_new) and any(map(denied.holds, self._edited))
