@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .claims import FOREIGN, NEGATIONS, READ_CHARS, cues_in
+from .written import IDENTIFIER, Written
 
 _NAME = (
     r"(?:`[^`\n]{2,60}`|--?[A-Za-z][\w-]+|(?!(?:for|in|on|from|per|to|at|it|its|they|we|i|the|this|that"
@@ -85,7 +86,8 @@ _LIKE_CODE = regex(
 )
 _QUALIFIED = regex(
     r"\s*(?P<how>outside(?: of)?|beyond|except(?: for| in)?|unless|other than|elsewhere|in|on|for"
-    r"|from|per|to|at|against|inside|under|within|below|during|before|after|with|without|when|if|over|as)\b\s*(?P<what>[^.;:()—,]{0,60})",
+    r"|from|per|to|at|against|inside|under|within|below|during|before|after|with|without|when|if|over"
+    r"|as)\b\s*(?P<what>[^.;:()—,]{0,60})",
     re.IGNORECASE,
 )
 _OUTSIDE = regex(r"outside|beyond|except|unless|other|elsewhere", re.IGNORECASE)
@@ -101,61 +103,6 @@ _FILLER = frozenset(
 )
 _STEM = 5
 _EVERYWHERE = frozenset("repo repos monor proje codeb code place purpo thing work".split())
-_COMMENT = regex(r"\s*(?:#(?!\[|include)|//|\*|--\s|/\*|\"\"\"|<!--)")
-_COMMENT_BEHIND = regex(r"\s(?://|#)\s.*")
-_IMPORTS = regex(
-    r"^\s*(?:import|from)\s+([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
-    r"|^\s*import\s+['\"](@?[\w-]+(?:/[\w.-]+)?)|\brequire\(\s*['\"](@?[\w-]+(?:/[\w.-]+)?)"
-    r"|^\s*use\s+([A-Za-z_]\w*)|^\s*(?:import\s+)?(?:\w+\s+)?\"(?:[\w.-]+/)+([\w-]+)\"\s*$"
-    r"|^\s*(?:using|alias)\s+([A-Za-z_]\w*)",
-    re.MULTILINE,
-)
-_INSTALL = regex(
-    r"(?:\w+=\S+ +)*(?:sudo +)?(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|pipenv|cargo|go|gem|bundle|mix"
-    r"|composer|flutter|dart|dotnet|expo|npx|conda|brew)\s(?:.*\s)?(?:add|install|i|get|require)\s"
-    r"(?P<packages>.*)"
-)
-_MANIFEST = regex(
-    r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|Pipfile|pubspec\.yaml|requirements[\w/.-]*\.txt"
-    r"|composer\.json|go\.mod|Gemfile)\Z"
-)
-_REQUIRED = regex(r"[\"']?(@?[A-Za-z][\w./-]+)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)")
-_VERSION = regex(r"(?<=.)[@=<>~!\[].*")
-_IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
-
-
-class Written(Struct, frozen=True):
-    """What an action writes and runs, as far as it is new.
-
-    ``added`` and ``removed`` are lines without comments, ``commands`` those that change something,
-    ``said`` is all that it says of itself, and ``path`` its file.
-    """
-
-    path: str
-    added: str
-    removed: str
-    commands: tuple[str, ...]
-    said: str
-
-    def identifiers(self) -> set[str]:
-        """Those that are new, folded."""
-        new = set(_IDENTIFIER.findall(self.added)) - set(_IDENTIFIER.findall(self.removed))
-        ran = _IDENTIFIER.findall("\n".join(self.commands))
-        return {name.casefold() for name in new.union(ran)}
-
-    def libraries(self) -> frozenset[str]:
-        """What is imported or installed, and was not before, folded."""
-        imported = _imported(self.added) - _imported(self.removed)
-        if _MANIFEST.search(self.path):
-            imported |= set(_REQUIRED.findall(self.added)) - set(_REQUIRED.findall(self.removed))
-        installed = (
-            _VERSION.sub("", word.strip("'\""))
-            for command in self.commands
-            if (install := _INSTALL.match(command))
-            for word in install["packages"].split()
-            if not word.startswith("-")
-        )
-        return frozenset(name.casefold() for name in (*imported, *installed))
 
 
 class DeniedName(Struct, frozen=True):
@@ -177,7 +124,7 @@ class DeniedName(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The longest identifier of the name, folded; "" for none."""
-        return max(_IDENTIFIER.findall(self.name), key=len, default="").casefold()
+        return max(IDENTIFIER.findall(self.name), key=len, default="").casefold()
 
     def is_used_by(self, written: Written) -> bool:
         """Whether what is new uses the name, and where the rule holds."""
@@ -211,19 +158,10 @@ class DeniedName(Struct, frozen=True):
         return bool(found.search(written.added)) and not found.search(written.removed)
 
 
-def _imported(code: str) -> set[str]:
-    return {name for groups in _IMPORTS.findall(code) for name in groups if name}
-
-
 def stems(text: str) -> frozenset[str]:
     """The beginnings of the words of ``text`` that say something."""
     words = _WORD.findall(text.casefold())
     return frozenset(word[:_STEM] for word in words if word not in _FILLER)
-
-
-def without_comments(lines: tuple[str, ...]) -> str:
-    """The ``lines`` of code as one text; what only explains them is left out."""
-    return "\n".join(_COMMENT_BEHIND.sub("", line) for line in lines if not _COMMENT.match(line))
 
 
 def names_against(text: str) -> Iterator[DeniedName]:

@@ -15,8 +15,9 @@ from msgspec import Struct
 from ...config.patterns import regex
 from .denied_commands import TRIES, DeniedCommand, commands_against
 from .denied_files import DeniedFile, file_keys, files_against, files_written
-from .denied_names import DeniedName, Written, names_against, without_comments
+from .denied_names import DeniedName, names_against
 from .reading import ActionText, looks, plain_commands
+from .written import Written, without_comments
 
 DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
 """A file in which a rule may be written down without being broken."""
