@@ -245,6 +245,25 @@ def test_the_same_order_has_the_same_id_when_it_is_read_again():
         ([*runs("pytest", failed=True), *runs("pytest", "ok")], ("success", "tests passed")),
         ([model("I was unable to reproduce it.")], ("failure", "the agent said so")),
         ([model("The parser is not yet done.")], ("unfinished", "the agent said so")),
+        (
+            [*PASSED, model("I did not find the reason yet: I could not see who calls it twice.")],
+            ("unfinished", "the agent said so"),
+        ),
+        (
+            [*PASSED, model("We could not figure out why."), user("ok"), model("Good night.")],
+            ("unfinished", "the agent said so"),
+        ),
+        ([*PASSED, model("I found why: it could not see the file.")], ("success", "tests passed")),
+        (
+            [
+                model(
+                    "It runs against a stand-in.\n\n**Blocker**: it cannot be tried before Monday."
+                )
+            ],
+            ("unfinished", "the agent said so"),
+        ),
+        ([model("Users cannot delete what others wrote now.")], ("success", "not tested")),
+        ([model("Added it. I couldn't run the tests here.")], ("success", "not tested")),
         ([model("Added the parser.")], ("success", "not tested")),
         ([], ("unfinished", "no last word")),
         ([model("so"), user("[Request interrupted by user]")], ("unfinished", "interrupted")),
@@ -405,3 +424,50 @@ def test_a_longer_ending_is_cut_down_to_cause_and_fix():
         "Approach: `cart.py`: The total was wrong because discounts were applied before tax."
         " Moved the discount behind the tax in `Cart.total`."
     )
+
+
+CAUSE = "The root cause was that `parse_date` compared naive and aware datetimes."
+FIX = "I changed it to attach UTC where the zone is missing."
+TALK = (user("great find, I'm off to the dentist"), model("Good luck, all your teeth are there."))
+
+
+@pytest.mark.parametrize(
+    ("messages", "approach"),
+    [
+        ([*FIXING, *TALK], f"{CAUSE} {FIX}"),
+        (
+            [user(ORDER), edits("/src/shop/a.py"), model("Hashes are argon2id."), *TALK],
+            "Hashes are argon2id.",
+        ),
+        (
+            [
+                *FIXING,
+                user("also add a line to the changelog"),
+                edits("/src/shop/CHANGELOG.md"),
+                model("Added a line to the changelog."),
+            ],
+            f"{CAUSE} Added a line to the changelog.",
+        ),
+        (
+            [
+                *FIXING,
+                user("it still fails"),
+                edits("/src/shop/feeds/dates.py"),
+                model("I replaced the parser by dateutil."),
+            ],
+            "I replaced the parser by dateutil.",
+        ),
+        (
+            [
+                user(ORDER),
+                edits("/src/shop/a.py"),
+                model("Done."),
+                user("why did it fail?"),
+                model("The token had run out."),
+            ],
+            "The token had run out.",
+        ),
+    ],
+)
+def test_a_later_answer_replaces_only_what_it_tells_itself(messages, approach):
+    assert record(worked(*messages)).split("\n")[1] == f"Approach: {approach}"
