@@ -89,8 +89,8 @@ _FIX = regex(
 # Said of oneself, or without a subject; of anything else it may be the error or a feature.
 _COULD_NOT = (
     r"(?:\b(?:i|we)(?:'ve| have| was| were|'m| am| are|'re)?(?: \w+ly| still| also)* "
-    r"|(?:^[^\w\n]*|[.!?:;]\s+)(?:(?:but|still|sadly|unfortunately),? )*)(?:could ?n't|could not|can't"
-    r"|cannot|unable to|not able to|failed to)"
+    r"|(?:^[^\w\n]*|[.!?:;]\s+)(?:(?:but|still|sadly|unfortunately),? )*)"
+    r"(?:could ?n't|could not|can't|cannot|unable to|not able to|failed to)"
 )
 _GAVE_UP = regex(
     rf"{_COULD_NOT}\b(?! (?:test|verify|check|run|try|confirm)\b)"

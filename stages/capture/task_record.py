@@ -79,6 +79,17 @@ _GOES_ON = regex(
 _STAYS = regex(
     r"(?:yes|no|nope|sure|also|and|but|still|again|wait|instead|actually|same)\b", re.IGNORECASE
 )
+# "Now the importer. It …" begins another task, "Now the importer crashes." does not.
+_TURNS_TO = regex(
+    r"(?:(?:ok(?:ay)?|great|good|nice|cool|fine|perfect|thanks|thx|alright)\b[,.! ]+)*now,? "
+    r"(?:(?:on )?to |for )?(?:the|our|my|a) (?P<what>(?:[a-z][\w-]* ){0,3}"
+    r"[a-z][\w-]*(?<!s)(?<!ed))[.:]\s+\S",
+    re.IGNORECASE,
+)
+_NO_THING = frozenset(
+    "is was did has does went broke froze came got fell hung threw began down dead slow wrong empty"
+    " red green gone back away same".split()
+)
 _ITS_OBJECT = frozenset(("it", "them", "that", "this"))
 _ALIKE = frozenset(("same", "instead", "too"))
 _ASKS_REASON = regex(
@@ -236,6 +247,8 @@ def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
     if order and _stems(said - {order[0]}) - work.stems - _named(work):
         return False
     verdict = verdict_of(text)
+    if not verdict and _turns_to_another(work, text):
+        return False
     if len(text.split()) < 4 or _GOES_ON.match(text) or verdict == "undone":
         return True
     if not work.is_worth_recording:
@@ -243,6 +256,18 @@ def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
     stems = _stems(said)
     least = 1 if verdict else _SHARED_STEMS
     return not stems or bool(stems & _named(work)) or len(stems & work.stems) >= least
+
+
+def _turns_to_another(work: Work, text: str) -> bool:
+    """Whether a prompt begins by naming a thing alone, of which nothing was said yet."""
+    found = _TURNS_TO.match(text)
+    if found is None:
+        return False
+    named = frozenset(found["what"].casefold().split())
+    stems = _stems(named)
+    return (
+        named.isdisjoint(_NO_THING) and bool(stems) and stems.isdisjoint(work.stems | _named(work))
+    )
 
 
 def _order(text: str) -> list[str]:

@@ -112,6 +112,8 @@ def test_another_subject_is_another_task():
         ("fix the import of CSV files", "great. please fix the export of CSV files"),
         ("add an index on orders.created_at", "can you add an index on orders.customer_id"),
         ("Rename the column created to created_at", "Rename the column updated to updated_at"),
+        ("Fix the flicker in Firefox", "Now the conflict detector. Two ships are at one berth."),
+        ("Fix the flicker in Firefox", "great. now to the importer: it drops the last line"),
     ],
 )
 def test_an_order_about_something_else_is_another_task_though_it_reads_alike(first, then):
@@ -132,6 +134,10 @@ def test_an_order_about_something_else_is_another_task_though_it_reads_alike(fir
         "yes, fix the logout test",
         "but keep the logout test as it was",
         "the login test waits for the wrong cookie now",
+        "Now the checkout crashes. It says KeyError.",
+        "Now the app broke. Have a look at it.",
+        "Now the login page. It has the same cookie.",
+        "ok, now the docs. One line will do.",
     ],
 )
 def test_what_points_back_or_handles_what_is_there_is_no_other_task(more):
