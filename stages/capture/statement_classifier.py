@@ -36,6 +36,7 @@ from .statement_forms import (
     FEWEST_WORDS,
     FRAGMENT,
     HINT,
+    JOINS,
     LEADS_TO_RULES,
     MINE,
     OUTRIGHT,
@@ -235,12 +236,23 @@ def _stated(own: str) -> list[Noted]:
     for at, (part, seen) in enumerate(zip(parts, every_feature(parts, role="user"), strict=True)):
         if SUPPOSES.search(_plain(part.text)):
             supposed.add(part.paragraph)
-        kind = _kind_of(part, model.worth(seen))
+        said, kind = _judged(part, model.worth(seen))
         if not kind or part.paragraph in supposed or _is_questioned(parts, at):
             continue
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
-            found.append(_noted_statement(part, kind))
+            found.append(_noted_statement(said, kind))
     return found
+
+
+def _judged(part: Statement, worth: float) -> tuple[Statement, str]:
+    """``part`` and its kind; without the "and" or "ok, so" before it, where the rest says all."""
+    joins = JOINS.match(part.text)
+    if joins is None:
+        return part, _kind_of(part, worth)
+    start = joins.end()
+    rest = part._replace(text=part.text[start:], start=part.start + start)
+    states = any(form.search(_plain(rest.text)) for form in SAYS.values())
+    return rest, _kind_of(rest, worth) if states else ""
 
 
 def _is_questioned(parts: Sequence[Statement], at: int) -> bool:

@@ -137,6 +137,15 @@ _CONTRAST = (
     r"|\bonly\b"
     r"|\bfor good\b|\bover\b|\bexclusively\b|\bbecause\b|\bsince\b|, (?:no|never)\b)"
 )
+# Without it, the sentence may say all by itself. "Then" mostly begins the next step.
+JOINS = regex(
+    r"\W*(?:(?:and|also|so(?! (?:far|that|much|many|long)\b)|plus(?=,)|ok(?:ay)?(?! buttons?\b)"
+    r"|then(?=.*"
+    + _CONTRAST
+    + r"))[,.:;…]*\s+(?:[–—-]+\s+)?(?:(?:since|while|as) we're at it,? )?)+"
+    r"(?=\w)",
+    re.IGNORECASE,
+)
 _FORMS = {
     "decision": (
         r"\b(?:we|i|team|it|was|were|have|has|been|is|final(?:ly)?|ok|alright)(?:'ve|'s|'re)?,? "

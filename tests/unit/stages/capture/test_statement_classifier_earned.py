@@ -42,6 +42,10 @@ def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
         "we used to deploy every friday",
         "turn this into a checklist\n- always sign commits\n- never push to main",
         "all 212 tests pass now",
+        "then we drop the table and recreate it with the new column",
+        "ok so we're moving on to the next ticket, the header",
+        "also the modal must only open once",
+        "so far we use Redis, not NATS",
     ],
 )
 def test_questions_proposals_quotes_and_orders_for_once_are_not(text):
@@ -51,6 +55,21 @@ def test_questions_proposals_quotes_and_orders_for_once_are_not(text):
 def test_a_rule_is_found_among_other_sentences():
     text = "Good catch. From now on every migration gets its own PR. Please fix the test too."
     assert kept(text) == [("patterns", "From now on every migration gets its own PR.")]
+
+
+@pytest.mark.parametrize(
+    ("joined", "text"),
+    [
+        ("And ", "never restart the consumer during a tide window, the pilots lose their tracks."),
+        ("And ", "colours: use blue and orange from now on, never red and green, for Sanne."),
+        ("ok so ", "we'll go with Postgres 16, not 17."),
+        ("Also, ", "we agreed with Multraship to send tug orders by six o'clock."),
+        ("Then ", "we'll go with a nightly batch instead of a stream."),
+        ("Ok, ", "we'll use Leaflet for the map, not Google Maps, because of the licence."),
+    ],
+)
+def test_what_says_all_by_itself_is_kept_without_the_word_that_joins_it(joined, text):
+    assert [said for _, said in kept(f"Sure. {joined}{text}")] == [text]
 
 
 def test_the_agents_prose_is_a_point_and_no_memory():
