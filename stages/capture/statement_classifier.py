@@ -35,6 +35,7 @@ from .statement_forms import (
     DENIES,
     FEWEST_WORDS,
     FRAGMENT,
+    GIVES_REASON,
     HINT,
     JOINS,
     LEADS_TO_RULES,
@@ -240,7 +241,7 @@ def _stated(own: str) -> list[Noted]:
         if not kind or part.paragraph in supposed or _is_questioned(parts, at):
             continue
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
-            found.append(_noted_statement(said, kind))
+            found.append(_noted_statement(_with_reason(own, said, parts[at + 1 :]), kind))
     return found
 
 
@@ -253,6 +254,16 @@ def _judged(part: Statement, worth: float) -> tuple[Statement, str]:
     rest = part._replace(text=part.text[start:], start=part.start + start)
     states = any(form.search(_plain(rest.text)) for form in SAYS.values())
     return rest, _kind_of(rest, worth) if states else ""
+
+
+def _with_reason(own: str, part: Statement, following: Sequence[Statement]) -> Statement:
+    """``part`` together with the sentence after it that gives the reason, if there is one."""
+    reason = next(iter(following), None)
+    if reason is None or reason.paragraph != part.paragraph or _asks(reason.text, "user"):
+        return part
+    if not GIVES_REASON.search(reason.text) or reason.end - part.start > MAX_NOTED_CHARS:
+        return part
+    return part._replace(text=own[part.start : reason.end], end=reason.end)
 
 
 def _is_questioned(parts: Sequence[Statement], at: int) -> bool:

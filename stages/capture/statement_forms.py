@@ -24,6 +24,12 @@ FRAGMENT = regex(
     r"|at|by|the|a)\b",
     re.IGNORECASE,
 )
+# So begins a sentence that says why what was said before it is so.
+GIVES_REASON = regex(
+    r"^\W*(?:(?:not )?because|the reason|reason:|otherwise|or else|nobody (?:has|ever|\w+ed)"
+    r"|no one (?:has|ever|\w+ed))\b",
+    re.IGNORECASE,
+)
 FEWEST_WORDS = 6
 """Of a sentence of fewer words the subject is mostly somewhere else."""
 
@@ -33,6 +39,13 @@ VETOES = tuple(
     for pattern in (
         r"\b(?:complain\w*|angry|annoy\w+|furious|i wan(?:na|t to)|i(?:'d| would) like to|i need to"
         r"|we(?:'ll| will) (?:ship|release|merge|start|fix|talk|see|look|wait|discuss))\b",
+        r"\brather (?:have )?you (?:first |just |now )?(?:investigate|look|check|dig|start|begin|go"
+        r"|continue|finish|fix|try|find|analy[sz]e|debug|explore|search)\b(?!.*\b(?:always|never"
+        r"|every|each|whenever|from now on|in general|before you)\b)",
+        r"\bi(?:'ll| will|'m| am) (?:(?:be|not|always|mostly|usually|only) )*"
+        r"(?:working (?:from|at|in|remotely|part|on \w+days?)"
+        r"|from home|at home|in the office|off|away|out of|on (?:leave|holiday|vacation|call)"
+        r"|back on|reachable|available)\b",
         r"[?？]\W*$",
         r"^\W*(?:(?:and|so|but|ok|hm+|btw|also|or|well|sorry)[ ,]+)*(?:what|what's|why|how|where"
         r"|who"
@@ -152,6 +165,7 @@ _FORMS = {
         r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
         r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
         r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b ?[:,–—-]",
+        r"\bmade up (?:my|our) minds? ?[:,–—-](?=(?:\W+\w+){3})",
         r"\b(?:we|i|we all|the team)(?:'re|'ll|'m| will| are| am)? (?:now |then |just "
         r"|definitely )*"
         r"(?:go|going|went) (?:with|for|back to)\b",
@@ -219,7 +233,8 @@ _FORMS = {
         r"\b(?:always|never|no|don't|only|must|use)\b.* (?:in|for|throughout|across) (?:this|our"
         r"|the whole)"
         r" (?:repo\w*|codebase|code base|project|monorepo|code|service|org)\b",
-        r"\b(?:nobody|no one) (?:\w+s|may|should|is allowed)\b",
+        r"\b(?:nobody|no one) (?:(?!(?:has|was|is|does|knows|needs|wants|likes|cares|minds|uses)\b)"
+        r"\w+s|may|should|is allowed)\b",
         r"\b(?:must|has to|have to|needs to|may|should|can) (?:always|never|only)\b.*\b(?:pr"
         r"|commit|test"
         r"|migration|endpoint|module|package|class|function|review|branch|service|handler"
@@ -328,6 +343,7 @@ OUTRIGHT = regex(
     r"\bi(?:'d)? (?:really |always |generally |much |strongly |personally )*prefer\b"
     r"|\bi (?:really |absolutely )*(?:hate|dislike|can't stand|don't like|always want)\b"
     r" (?!this|it|that|these|the|how|to)"
+    r"|\bmade up (?:my|our) minds?\b"
     r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
     r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
     r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against"
