@@ -18,7 +18,7 @@ FRAGMENT = regex(
     r"|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
     r"|latter|former|one))\b"
     r"|^(?:\W*\w[\w'-]*(?:[^\w'-]\W*\w[\w'-]*){0,3})?\W++(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
-    r"(?!\W+[a-z]{4,})"
+    r"(?!\W+(?:[a-z]{4,}|for good\b))"
     r"|\bthat's (?:the|a|our) (?:rule|way|point|idea|deal)\b"
     r"|^\W*(?:always|never)\W+(?:\w+ed|kept|shown|sent|done|made|given|full|empty|raw|first|last|in|on"
     r"|at|by|the|a)\b",
@@ -76,7 +76,8 @@ VETOES = tuple(
         r"\b(?:he|she|they|somebody|someone|people|everybody|boss|manager|customers?|clients?"
         r"|users?"
         r"|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book|blog\w*"
-        r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide|[A-Z][a-z]+) "
+        r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide"
+        r"|(?!always\b)[A-Z][a-z]+) "
         r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought|wants?"
         r"|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
         r"|prefers?"
@@ -165,7 +166,10 @@ _FORMS = {
         r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
         r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
         r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b ?[:,–—-]",
-        r"\bmade up (?:my|our) minds? ?[:,–—-](?=(?:\W+\w+){3})",
+        r"\b(?:made up (?:my|our) minds?|settle (?:it|this|that) (?:for good|once and for all))"
+        r" ?[:,–—-](?=(?:\W+\w+){3})",
+        r"\blet's standardi[sz]e on\b",
+        r"\bwe(?:'ll| will) \w+ .{2,120}?(?:,| and) never \w+",
         r"\b(?:we|i|we all|the team)(?:'re|'ll|'m| will| are| am)? (?:now |then |just "
         r"|definitely )*"
         r"(?:go|going|went) (?:with|for|back to)\b",
@@ -343,7 +347,9 @@ OUTRIGHT = regex(
     r"\bi(?:'d)? (?:really |always |generally |much |strongly |personally )*prefer\b"
     r"|\bi (?:really |absolutely )*(?:hate|dislike|can't stand|don't like|always want)\b"
     r" (?!this|it|that|these|the|how|to)"
-    r"|\bmade up (?:my|our) minds?\b"
+    r"|\bi always (?:want|need) (?!this|it|that|these|to)"
+    r"|\bmade up (?:my|our) minds?\b|\bsettle (?:it|this|that) (?:for good|once and for all)\b"
+    r"|\blet's standardi[sz]e on\b"
     r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
     r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
     r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against"

@@ -19,6 +19,10 @@ def kept(text, role="user"):
         ("don't ever mock the db here", "patterns"),
         ("I prefer small commits", "preferences"),
         ("i hate mocks of the database, use the testcontainer that is there", "preferences"),
+        ("I always want the tests written before the code.", "preferences"),
+        ("Let's standardise on ruff and throw out black and isort.", "decisions"),
+        ("we'll read the charset from the header and never guess it with chardet", "decisions"),
+        ("settle it for good: everything in the database is UTC, timestamptz only", "decisions"),
     ],
 )
 def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
