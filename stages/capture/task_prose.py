@@ -19,7 +19,9 @@ from .records import find_records, is_record
 
 MAX_CONCLUSION_CHARS = 320
 
-_ENDS = regex(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
+_ENDS = regex(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/]|`)|\n+"
+)
 _DECORATION = regex(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)")
 _LABEL = regex(
     r"^(?:the )?(?:root )?(?:(?P<cause>cause|reason|problem|issue|bug|what was wrong)"
@@ -94,13 +96,14 @@ _COULD_NOT = (
 )
 _GAVE_UP = regex(
     rf"{_COULD_NOT}\b(?! (?:test|verify|check|run|try|confirm)\b)"
-    r"|\b(?:ga?ve up|did(?: not|n't) work|does(?: not|n't) work|still fail(?:s|ing)?|rolled back"
+    r"|\b(?:ga?ve up|(?:did|does)(?: not|n't) work(?! (?:because|since|as|when)\b)|rolled back"
     r"|no luck)\b",
     re.MULTILINE,
 )
 _LEFT_OPEN = regex(
     r"\b(?:not yet|unfinished|incomplete|partially|still (?:needs?|missing|open|to do|have to)"
-    r"|remains? to be|left to do|is blocked|are blocked|todo)\b",
+    r"|remains? to be|left to do|is blocked|are blocked|todo"
+    r"|still fail(?:s|ing)?|(?:look|go on|continue|finish|fix|do)\b[^.!?\n]{0,60}\btomorrow)\b",
 )
 # Passing tests do not find a reason.
 _UNSOLVED = regex(

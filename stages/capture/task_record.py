@@ -325,7 +325,7 @@ def outcome(work: Work) -> tuple[Outcome, str]:
         return ("success" if work.verdict == "works" else "failure"), _VERDICTS[work.verdict]
     left = left_as(work.closing)
     if work.tests == "failed":
-        over = work.ended or left == Left.GIVEN_UP
+        over = left == Left.GIVEN_UP or (work.ended and not left)
         return ("failure" if over else "unfinished"), "tests failed"
     if work.tests == "passed" and left != Left.UNSOLVED:
         return "success", "tests passed"

@@ -43,6 +43,12 @@ def test_cause_and_fix_are_taken_out_of_an_ending():
             "The cutter fires too early, since firmware 2 wants a write of its own.",
             "I now send the feed separately.",
         ),
+        (
+            "Done. `parse` failed because of a blank, e.g. `a b`. `strip` is called before, so that"
+            " it passes.",
+            "`parse` failed because of a blank, e.g. `a b`.",
+            "`strip` is called before, so that it passes.",
+        ),
     ],
 )
 def test_a_cause_is_known_by_its_label_and_by_other_words(answer, cause, fix):

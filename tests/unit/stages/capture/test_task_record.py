@@ -269,6 +269,7 @@ def test_the_same_order_has_the_same_id_when_it_is_read_again():
             ("unfinished", "the agent said so"),
         ),
         ([model("Users cannot delete what others wrote now.")], ("success", "not tested")),
+        ([model("It did not work because of a typo. Fixed.")], ("success", "not tested")),
         ([model("Added it. I couldn't run the tests here.")], ("success", "not tested")),
         ([model("Added the parser.")], ("success", "not tested")),
         ([], ("unfinished", "no last word")),
@@ -295,6 +296,20 @@ def test_failing_tests_at_the_end_are_a_failure():
     work.ended = True
 
     assert outcome(work) == ("failure", "tests failed")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The time part is in, but two tests still fail.",
+        "One test fails: the total is rounded, I'd like to look at that with you tomorrow.",
+    ],
+)
+def test_what_the_agent_leaves_for_later_is_no_failure_though_the_session_ends(said):
+    work = worked(user(ORDER), *runs("pytest", failed=True), model(said))
+    work.ended = True
+
+    assert outcome(work) == ("unfinished", "tests failed")
 
 
 @pytest.mark.parametrize(
