@@ -35,7 +35,9 @@ from .statement_forms import (
     DENIES,
     FEWEST_WORDS,
     FRAGMENT,
+    GIVES_REASON,
     HINT,
+    JOINS,
     LEADS_TO_RULES,
     MINE,
     OUTRIGHT,
@@ -235,12 +237,33 @@ def _stated(own: str) -> list[Noted]:
     for at, (part, seen) in enumerate(zip(parts, every_feature(parts, role="user"), strict=True)):
         if SUPPOSES.search(_plain(part.text)):
             supposed.add(part.paragraph)
-        kind = _kind_of(part, model.worth(seen))
+        said, kind = _judged(part, model.worth(seen))
         if not kind or part.paragraph in supposed or _is_questioned(parts, at):
             continue
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
-            found.append(_noted_statement(part, kind))
+            found.append(_noted_statement(_with_reason(own, said, parts[at + 1 :]), kind))
     return found
+
+
+def _judged(part: Statement, worth: float) -> tuple[Statement, str]:
+    """``part`` and its kind; without the "and" or "ok, so" before it, where the rest says all."""
+    joins = JOINS.match(part.text)
+    if joins is None:
+        return part, _kind_of(part, worth)
+    start = joins.end()
+    rest = part._replace(text=part.text[start:], start=part.start + start)
+    states = any(form.search(_plain(rest.text)) for form in SAYS.values())
+    return rest, _kind_of(rest, worth) if states else ""
+
+
+def _with_reason(own: str, part: Statement, following: Sequence[Statement]) -> Statement:
+    """``part`` together with the sentence after it that gives the reason, if there is one."""
+    reason = next(iter(following), None)
+    if reason is None or reason.paragraph != part.paragraph or _asks(reason.text, "user"):
+        return part
+    if not GIVES_REASON.search(reason.text) or reason.end - part.start > MAX_NOTED_CHARS:
+        return part
+    return part._replace(text=own[part.start : reason.end], end=reason.end)
 
 
 def _is_questioned(parts: Sequence[Statement], at: int) -> bool:

@@ -18,10 +18,16 @@ FRAGMENT = regex(
     r"|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
     r"|latter|former|one))\b"
     r"|^(?:\W*\w[\w'-]*(?:[^\w'-]\W*\w[\w'-]*){0,3})?\W++(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
-    r"(?!\W+[a-z]{4,})"
+    r"(?!\W+(?:[a-z]{4,}|for good\b))"
     r"|\bthat's (?:the|a|our) (?:rule|way|point|idea|deal)\b"
     r"|^\W*(?:always|never)\W+(?:\w+ed|kept|shown|sent|done|made|given|full|empty|raw|first|last|in|on"
     r"|at|by|the|a)\b",
+    re.IGNORECASE,
+)
+# So begins a sentence that says why what was said before it is so.
+GIVES_REASON = regex(
+    r"^\W*(?:(?:not )?because|the reason|reason:|otherwise|or else|nobody (?:has|ever|\w+ed)"
+    r"|no one (?:has|ever|\w+ed))\b",
     re.IGNORECASE,
 )
 FEWEST_WORDS = 6
@@ -33,6 +39,13 @@ VETOES = tuple(
     for pattern in (
         r"\b(?:complain\w*|angry|annoy\w+|furious|i wan(?:na|t to)|i(?:'d| would) like to|i need to"
         r"|we(?:'ll| will) (?:ship|release|merge|start|fix|talk|see|look|wait|discuss))\b",
+        r"\brather (?:have )?you (?:first |just |now )?(?:investigate|look|check|dig|start|begin|go"
+        r"|continue|finish|fix|try|find|analy[sz]e|debug|explore|search)\b(?!.*\b(?:always|never"
+        r"|every|each|whenever|from now on|in general|before you)\b)",
+        r"\bi(?:'ll| will|'m| am) (?:(?:be|not|always|mostly|usually|only) )*"
+        r"(?:working (?:from|at|in|remotely|part|on \w+days?)"
+        r"|from home|at home|in the office|off|away|out of|on (?:leave|holiday|vacation|call)"
+        r"|back on|reachable|available)\b",
         r"[?？]\W*$",
         r"^\W*(?:(?:and|so|but|ok|hm+|btw|also|or|well|sorry)[ ,]+)*(?:what|what's|why|how|where"
         r"|who"
@@ -63,7 +76,8 @@ VETOES = tuple(
         r"\b(?:he|she|they|somebody|someone|people|everybody|boss|manager|customers?|clients?"
         r"|users?"
         r"|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book|blog\w*"
-        r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide|[A-Z][a-z]+) "
+        r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide"
+        r"|(?!always\b)[A-Z][a-z]+) "
         r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought|wants?"
         r"|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
         r"|prefers?"
@@ -137,12 +151,25 @@ _CONTRAST = (
     r"|\bonly\b"
     r"|\bfor good\b|\bover\b|\bexclusively\b|\bbecause\b|\bsince\b|, (?:no|never)\b)"
 )
+# Without it, the sentence may say all by itself. "Then" mostly begins the next step.
+JOINS = regex(
+    r"\W*(?:(?:and|also|so(?! (?:far|that|much|many|long)\b)|plus(?=,)|ok(?:ay)?(?! buttons?\b)"
+    r"|then(?=.*"
+    + _CONTRAST
+    + r"))[,.:;…]*\s+(?:[–—-]+\s+)?(?:(?:since|while|as) we're at it,? )?)+"
+    r"(?=\w)",
+    re.IGNORECASE,
+)
 _FORMS = {
     "decision": (
         r"\b(?:we|i|team|it|was|were|have|has|been|is|final(?:ly)?|ok|alright)(?:'ve|'s|'re)?,? "
         r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
         r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
         r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b ?[:,–—-]",
+        r"\b(?:made up (?:my|our) minds?|settle (?:it|this|that) (?:for good|once and for all))"
+        r" ?[:,–—-](?=(?:\W+\w+){3})",
+        r"\blet's standardi[sz]e on\b",
+        r"\bwe(?:'ll| will) \w+ .{2,120}?(?:,| and) never \w+",
         r"\b(?:we|i|we all|the team)(?:'re|'ll|'m| will| are| am)? (?:now |then |just "
         r"|definitely )*"
         r"(?:go|going|went) (?:with|for|back to)\b",
@@ -210,7 +237,8 @@ _FORMS = {
         r"\b(?:always|never|no|don't|only|must|use)\b.* (?:in|for|throughout|across) (?:this|our"
         r"|the whole)"
         r" (?:repo\w*|codebase|code base|project|monorepo|code|service|org)\b",
-        r"\b(?:nobody|no one) (?:\w+s|may|should|is allowed)\b",
+        r"\b(?:nobody|no one) (?:(?!(?:has|was|is|does|knows|needs|wants|likes|cares|minds|uses)\b)"
+        r"\w+s|may|should|is allowed)\b",
         r"\b(?:must|has to|have to|needs to|may|should|can) (?:always|never|only)\b.*\b(?:pr"
         r"|commit|test"
         r"|migration|endpoint|module|package|class|function|review|branch|service|handler"
@@ -319,6 +347,9 @@ OUTRIGHT = regex(
     r"\bi(?:'d)? (?:really |always |generally |much |strongly |personally )*prefer\b"
     r"|\bi (?:really |absolutely )*(?:hate|dislike|can't stand|don't like|always want)\b"
     r" (?!this|it|that|these|the|how|to)"
+    r"|\bi always (?:want|need) (?!this|it|that|these|to)"
+    r"|\bmade up (?:my|our) minds?\b|\bsettle (?:it|this|that) (?:for good|once and for all)\b"
+    r"|\blet's standardi[sz]e on\b"
     r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
     r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
     r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against"

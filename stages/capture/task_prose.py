@@ -1,23 +1,31 @@
-"""What prose says of a task: what a prompt asks for, and what an answer tells of cause and fix."""
+"""What prose says of a task.
+
+A prompt says what is asked for and whether it works, an answer what cause and fix are and how the
+task is left.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
+from typing import Literal, NamedTuple
 
 from ...config.patterns import regex
+from ..language.words import fold, is_negation, words
 from ..text.summary import summarise
 from ..text.unicode import cut, fenced, one_line
-from .records import is_record
+from .records import find_records, is_record
 
 MAX_CONCLUSION_CHARS = 320
 
-_ENDS = regex(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
+_ENDS = regex(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/]|`)|\n+"
+)
 _DECORATION = regex(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)")
 _LABEL = regex(
-    r"^(?:the )?(?:root )?(?:cause|fix|solution|problem|issue|bug|summary|what (?:was wrong"
-    r"|changed|i did)"
-    r"|changes?(?: made)?)\s*[:–—-]\s+(?=\S)",
+    r"^(?:the )?(?:root )?(?:(?P<cause>cause|reason|problem|issue|bug|what was wrong)"
+    r"|(?:fix|solution|summary|what (?:changed|i did)|changes?(?: made)?))\s*[:–—-]\s+(?=\S)",
     re.IGNORECASE,
 )
 # What the prompts of a project share: it says how to work, and not what was wanted.
@@ -62,11 +70,11 @@ _CHEER = regex(
 )
 _CAUSE = regex(
     r"\b(?:because|root cause|caused by|cause was|cause is|due to|turn(?:s|ed) out|the reason"
-    r"|was that|is that"
+    r"|was that|is that|ignores|(?<=, )(?:since|as) (?!a\b|an\b|the last\b|before\b|\d)"
     r"|happened when|came from|comes from|stems? from|didn't|did not|never|ignored|missing"
     r"|instead of|wrongly"
-    r"|incorrectly|race|assumed|only (?:when|if)|before it|silently|dropped|swallow\w*|the (?:bug"
-    r"|issue|problem) "
+    r"|incorrectly|race|leak(?:ed|s)|assumed|only (?:when|if)|before it"
+    r"|silently|dropped|swallow\w*|the (?:bug|issue|problem) "
     r"(?:was|is))\b",
     re.IGNORECASE,
 )
@@ -77,11 +85,83 @@ _FIX = regex(
     r"|split|wrap(?:ped|s)"
     r"|rewrote|rewritten|introduc(?:ed|es)|uses?|return(?:s|ed)|compar(?:es|ed)|rais(?:es|ed)"
     r"|updat(?:ed|es)"
-    r"|by \w+ing|so that)\b",
+    r"|by \w+ing|so that|i now \w+|i \w+ (?:[\w'-]+ ){1,6}now)\b",
     re.IGNORECASE,
 )
+# Said of oneself, or without a subject; of anything else it may be the error or a feature.
+_COULD_NOT = (
+    r"(?:\b(?:i|we)(?:'ve| have| was| were|'m| am| are|'re)?(?: \w+ly| still| also)* "
+    r"|(?:^[^\w\n]*|[.!?:;]\s+)(?:(?:but|still|sadly|unfortunately),? )*)"
+    r"(?:could ?n't|could not|can't|cannot|unable to|not able to|failed to)"
+)
+_GAVE_UP = regex(
+    rf"{_COULD_NOT}\b(?! (?:test|verify|check|run|try|confirm)\b)"
+    r"|\b(?:ga?ve up|(?:did|does)(?: not|n't) work(?! (?:because|since|as|when)\b)|rolled back"
+    r"|no luck)\b",
+    re.MULTILINE,
+)
+_LEFT_OPEN = regex(
+    r"\b(?:not yet|unfinished|incomplete|partially|still (?:needs?|missing|open|to do|have to)"
+    r"|remains? to be|left to do|is blocked|are blocked|todo"
+    r"|still fail(?:s|ing)?|(?:look|go on|continue|finish|fix|do)\b[^.!?\n]{0,60}\btomorrow)\b",
+)
+# Passing tests do not find a reason.
+_UNSOLVED = regex(
+    rf"(?:{_COULD_NOT}|\b(?:i|we) (?:did not|didn't|have not|haven't))"
+    r"(?: yet| really)* (?:find|found|figure|figured|see|seen|tell|work(?:ed)? out|pin(?:ned)? down"
+    r"|identify|identified|determine|determined|locate|located|understand|understood|explain)"
+    r"(?: out)?(?: yet)? (?:why|where|who|what (?:causes?|caused|triggers?)|(?:the|its|any|a)"
+    r" (?:\w+ )?(?:reason|cause|culprit|source))\b"
+    r"|\b(?:i|we) (?:have )?(?:stopped|stop|paused) (?:t?here)\b",
+    re.MULTILINE,
+)
+# What a user says of what was done. An order to undo it stands alone: else it goes on otherwise.
+_SAYS_FAILS = regex(
+    r"\b(?:still|again) (?:(?:is|are|get(?:s|ting)?|see(?:s|ing)?) )?(?:not|fail\w*|break\w*"
+    r"|broke\w*|crash\w*|wrong|red|the same|happen\w*|throw\w*|hang\w*|errors?)\b"
+    r"|\b(?:did|do|does|is|are|was|has|have)(?: not|n'?t) (?:work|help|fix|pass|compile|build|solve"
+    r"|start|do)(?:s|ed|ing)?\b"
+    r"|\b(?:it|that|this|they|tests?|build) (?:just |now |all )?(?:fails?|failed|breaks?|broke"
+    r"|crash(?:es|ed)|is (?:broken|wrong|worse|red)|are (?:broken|red))\b"
+    r"|\bnot (?:fixed|working|solved)\b"
+    r"|\b(?:nothing|none|no longer|never) (?:[\w']+ ){0,4}works\b|\b(?:nothing|none of it) worked\b"
+    r"|^no,? (?:that'?s |it'?s |this is )?(?:wrong|broken|worse)\b",
+    re.IGNORECASE,
+)
+_SAYS_WORKS = regex(
+    r"\b(?:works|(?:is|are|was|it'?s|that'?s) (?:fixed|solved|green)|lgtm"
+    r"|(?:that|this|it) (?:worked|fixed it|did it|solved it))\b",
+    re.IGNORECASE,
+)
+_CLAUSE_ENDS = regex(r"[.,;:!\n]+(?=\s|$)(?! but (?:only|not)\b)")
+# Beside one of these "works" is wished for, doubted, or said of a part or of the past.
+_NOT_ALL = regex(
+    r"\b(?:hardly|barely|only|but not|doubt\w*|if|whether|sure|ensure|check|verify|until|unless"
+    r"|once|when|how|why|what|should|must|wrongly|badly|(?<!as )(?<!like )(?<!than )before)\b"
+)
+_SAYS_UNDO = regex(
+    r"(?:no[,.]? |please |ok(?:ay)?[,.]? |just |never ?mind[,.]? )*"
+    r"(?:(?:revert|undo|drop|forget|scrap) "
+    r"(?:it|that|this|them|all of it|everything|(?:all )?(?:the|your|those|these) changes?)"
+    r"|(?:roll|take) (?:it|that|this|them|everything) back|never ?mind)"
+    r"(?:,? (?:please|again|all))*\W*$",
+    re.IGNORECASE,
+)
+
+_VERDICT_CHARS = 400
 _LEAST_WORDS = 4
 _LEAST_WORDS_OF_FIRST = 3
+
+
+Verdict = Literal["", "works", "fails", "undone"]
+
+
+class Left(StrEnum):
+    """How an agent's last words say that a task is left, where it is not done."""
+
+    GIVEN_UP = "given up"
+    UNSOLVED = "unsolved"
+    OPEN = "open"
 
 
 def asked_for(prompt: str) -> str:
@@ -92,16 +172,66 @@ def asked_for(prompt: str) -> str:
     return one_line(" ".join(one for one in wanted if one.strip(" .!"))) or one_line(prompt)
 
 
-def conclusion_of(answer: str) -> str:
+class Conclusion(NamedTuple):
+    """What an agent's last words tell of ``cause`` and fix; ``text`` has both, as far as told."""
+
+    text: str
+    cause: str
+
+
+def conclusion_of(answer: str) -> Conclusion:
     """The sentences of an agent's last words that tell the cause and the fix, in their order.
 
     At most one of each; "" where it says only that it is done.
     """
-    said = [one for one in _sentences(answer) if _tells(one)]
-    causes = [one for one in said if _CAUSE.search(one)]
-    fixes = [one for one in said if _FIX.search(one) and one not in causes[:1]]
-    chosen = {*causes[:1], *fixes[:1]}
-    return cut(one_line(" ".join(one for one in said if one in chosen)), MAX_CONCLUSION_CHARS)
+    said = [(one, label) for label, one in _labelled(answer) if _tells(one)]
+    causes = [one for one, label in said if label or _CAUSE.search(one)][:1]
+    fixes = [one for one, _ in said if one not in causes and _FIX.search(one)][:1]
+    text = " ".join(one for one, _ in said if one in causes + fixes)
+    return Conclusion(_short(text), _short(" ".join(causes)))
+
+
+def left_as(answer: str) -> Left | None:
+    """How ``answer`` leaves its task; None where it says nothing of that.
+
+    What it labels for keeping is no such word, but for a blocker.
+    """
+    said = fold("\n".join(line for line in answer.split("\n") if not is_record(line)))
+    if _UNSOLVED.search(said):
+        return Left.UNSOLVED
+    if _GAVE_UP.search(said):
+        return Left.GIVEN_UP
+    records = find_records(answer, role="assistant")
+    if _LEFT_OPEN.search(said) or any(one.kind == "blocker" for one in records):
+        return Left.OPEN
+    return None
+
+
+def verdict_of(text: str) -> Verdict:
+    """What the user says in ``text`` of what was done so far."""
+    said = fold(text[:_VERDICT_CHARS])
+    if _SAYS_UNDO.match(said):
+        return "undone"
+    if _SAYS_FAILS.search(said):
+        return "fails"
+    works = "?" not in said and any(map(_says_works, _CLAUSE_ENDS.split(said)))
+    return "works" if works else ""
+
+
+def _says_works(clause: str) -> bool:
+    found = _SAYS_WORKS.search(clause)
+    if found is None or _NOT_ALL.search(clause):
+        return False
+    return not any(map(is_negation, words(clause[: found.start()].strip().removeprefix("no "))))
+
+
+def with_cause(cause: str, text: str) -> str:
+    """``text``, and before it the ``cause`` as it was told earlier."""
+    return _short(f"{cause} {text}".strip())
+
+
+def _short(text: str) -> str:
+    return cut(one_line(text), MAX_CONCLUSION_CHARS)
 
 
 def first_words(answer: str) -> str:
@@ -119,12 +249,19 @@ def _tells(said: str) -> bool:
 
 def _sentences(text: str) -> Iterator[str]:
     """The sentences of ``text`` outside of code, tables and records, without decoration."""
+    return (said for _, said in _labelled(text))
+
+
+def _labelled(text: str) -> Iterator[tuple[bool, str]]:
+    """The same, each with whether a label says that it is the cause."""
     lines = text.split("\n")
     prose = "\n".join(
         line for line, inside in zip(lines, fenced(lines), strict=True)
         if not inside and not line.lstrip().startswith(("|", "```", "~~~")) and not is_record(line)
     )  # fmt: skip
     for part in _ENDS.split(prose):
-        said = _LABEL.sub("", one_line(_DECORATION.sub("", part or "")))
+        bare = one_line(_DECORATION.sub("", part or ""))
+        label = _LABEL.match(bare)
+        said = bare[label.end() :] if label is not None else bare
         if said:
-            yield said[:1].upper() + said[1:]
+            yield label is not None and label["cause"] is not None, said[:1].upper() + said[1:]

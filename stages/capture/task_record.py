@@ -25,11 +25,21 @@ from ...bus.values import AUTO_CAPTURED
 from ...config.patterns import regex
 from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
 from ..language.topics import retrieval_words
-from ..language.words import fold, is_negation, words
+from ..language.words import words
 from ..statements.open_work import OUTCOME
 from ..text.markup import is_machine, own_text
 from ..text.unicode import cut, one_line
-from .task_prose import asked_for, conclusion_of, first_words
+from .task_prose import (
+    MAX_CONCLUSION_CHARS,
+    Left,
+    Verdict,
+    asked_for,
+    conclusion_of,
+    first_words,
+    left_as,
+    verdict_of,
+    with_cause,
+)
 
 MAX_TEXT_CHARS = 200_000
 """A longer message was pasted or generated, and is not read."""
@@ -38,7 +48,6 @@ NAMESPACE = "tasks"
 CONFIDENCE_PERCENT = 80
 
 MAX_ASKED_CHARS = 200
-_MAX_APPROACH_CHARS = 320
 _MAX_FILES = 8
 _MAX_FILES_KNOWN = 200
 _MAX_COMMAND_CHARS = 80
@@ -70,52 +79,24 @@ _GOES_ON = regex(
 _STAYS = regex(
     r"(?:yes|no|nope|sure|also|and|but|still|again|wait|instead|actually|same)\b", re.IGNORECASE
 )
-_GAVE_UP = regex(
-    r"\b(?:could ?n['o]t|could not|cannot|can't|unable to|not able to|failed to|ga?ve up"
-    r"|did(?: not|n't) work|does(?: not|n't) work|still fail(?:s|ing)?|rolled back|no luck)\b",
+# "Now the importer. It …" begins another task, "Now the importer crashes." does not.
+_TURNS_TO = regex(
+    r"(?:(?:ok(?:ay)?|great|good|nice|cool|fine|perfect|thanks|thx|alright)\b[,.! ]+)*now,? "
+    r"(?:(?:on )?to |for )?(?:the|our|my|a) (?P<what>(?:[a-z][\w-]* ){0,3}"
+    r"[a-z][\w-]*(?<!s)(?<!ed))[.:]\s+\S",
     re.IGNORECASE,
 )
-_LEFT_OPEN = regex(
-    r"\b(?:not yet|unfinished|incomplete|partially|still (?:needs?|missing|open|to do|have to)"
-    r"|remains? to be|left to do|is blocked|are blocked|todo)\b",
-    re.IGNORECASE,
+_NO_THING = frozenset(
+    "is was did has does went broke froze came got fell hung threw began down dead slow wrong empty"
+    " red green gone back away same".split()
 )
-
 _ITS_OBJECT = frozenset(("it", "them", "that", "this"))
 _ALIKE = frozenset(("same", "instead", "too"))
-# What a user says of what was done. An order to undo it stands alone: else it goes on otherwise.
-_SAYS_FAILS = regex(
-    r"\b(?:still|again) (?:(?:is|are|get(?:s|ting)?|see(?:s|ing)?) )?(?:not|fail\w*|break\w*"
-    r"|broke\w*|crash\w*|wrong|red|the same|happen\w*|throw\w*|hang\w*|errors?)\b"
-    r"|\b(?:did|do|does|is|are|was|has|have)(?: not|n'?t) (?:work|help|fix|pass|compile|build|solve"
-    r"|start|do)(?:s|ed|ing)?\b"
-    r"|\b(?:it|that|this|they|tests?|build) (?:just |now |all )?(?:fails?|failed|breaks?|broke"
-    r"|crash(?:es|ed)|is (?:broken|wrong|worse|red)|are (?:broken|red))\b"
-    r"|\bnot (?:fixed|working|solved)\b"
-    r"|\b(?:nothing|none|no longer|never) (?:[\w']+ ){0,4}works\b|\b(?:nothing|none of it) worked\b"
-    r"|^no,? (?:that'?s |it'?s |this is )?(?:wrong|broken|worse)\b",
+_ASKS_REASON = regex(
+    r"\b(?:why|how come|(?:the|its|root) (?:cause|reason)|what (?:was|went|caused|did you"
+    r" (?:do|change)))\b",
     re.IGNORECASE,
 )
-_SAYS_WORKS = regex(
-    r"\b(?:works|(?:is|are|was|it'?s|that'?s) (?:fixed|solved|green)|lgtm"
-    r"|(?:that|this|it) (?:worked|fixed it|did it|solved it))\b",
-    re.IGNORECASE,
-)
-_CLAUSE_ENDS = regex(r"[.,;:!\n]+(?=\s|$)(?! but (?:only|not)\b)")
-# Beside one of these "works" is wished for, doubted, or said of a part or of the past.
-_NOT_ALL = regex(
-    r"\b(?:hardly|barely|only|but not|doubt\w*|if|whether|sure|ensure|check|verify|until|unless"
-    r"|once|when|how|why|what|should|must|wrongly|badly|(?<!as )(?<!like )(?<!than )before)\b"
-)
-_SAYS_UNDO = regex(
-    r"(?:no[,.]? |please |ok(?:ay)?[,.]? |just |never ?mind[,.]? )*"
-    r"(?:(?:revert|undo|drop|forget|scrap) "
-    r"(?:it|that|this|them|all of it|everything|(?:all )?(?:the|your|those|these) changes?)"
-    r"|(?:roll|take) (?:it|that|this|them|everything) back|never ?mind)"
-    r"(?:,? (?:please|again|all))*\W*$",
-    re.IGNORECASE,
-)
-
 # Two prompts are about the same where they share so many stems; with a changed file, one will do.
 _SHARED_STEMS = 2
 _STEM_CHARS = 4
@@ -125,7 +106,6 @@ _COMMON = frozenset(
     "remo shou test they this upda very want with work writ".split()
 )
 
-_VERDICT_CHARS = 400
 _VERDICTS = {
     "works": "the user said so",
     "fails": "the user said so",
@@ -138,10 +118,12 @@ Outcome = Literal["success", "failure", "unfinished"]
 class Work(Struct, kw_only=True):
     """A task while it goes on. ``tests`` is how the last run of tests ended, or empty.
 
-    ``closing`` is what the agent said last, ``concluded`` the cause and the fix as it last told
-    them. ``verdict`` is the user's own on what was done so far, or empty. ``said_at_ms`` is when it
-    was asked for first, 0 where unknown. ``version`` is that of its record as it was last written,
-    None where unknown.
+    ``closing`` is what the agent said last of it. ``tells`` says whether an answer is about what
+    was done: since the user's last words something was, they ask for the reason, or it was
+    interrupted. ``concluded`` is what was told of cause and fix, ``cause`` what goes before a fix
+    that is told alone, ``told`` the first sentence of an earlier answer. ``verdict`` is the user's
+    own on what was done so far, or empty. ``said_at_ms`` is when it was asked for first, 0 where
+    unknown. ``version`` is that of its record as it was last written, None where unknown.
     """
 
     id: str
@@ -152,8 +134,11 @@ class Work(Struct, kw_only=True):
     tests: Literal["", "passed", "failed"] = ""
     command: str = ""
     closing: str = ""
+    tells: bool = False
+    told: str = ""
     concluded: str = ""
-    verdict: Literal["", "works", "fails", "undone"] = ""
+    cause: str = ""
+    verdict: Verdict = ""
     interrupted: bool = False
     ended: bool = False
     running: dict[str, str] = {}
@@ -216,41 +201,39 @@ def _read_message(
         asked = clean(text[: 2 * _READ_CHARS])[:_READ_CHARS]
         return _asked(work, asked, message.said_at_ms, session)
     if work is not None:
-        work.closing = clean(text[-2 * _READ_CHARS :])[-_READ_CHARS:]
-        if work.is_worth_recording:
-            work.concluded = conclusion_of(work.closing) or work.concluded
+        _note_answer(work, clean(text[-2 * _READ_CHARS :])[-_READ_CHARS:])
     return work
+
+
+def _note_answer(work: Work, said: str) -> None:
+    """What the agent tells of how it is left, of cause and fix; what it says besides is talk.
+
+    A cause stands until another one is told.
+    """
+    if work.tells or left_as(said):
+        work.closing = said
+    if not (work.tells and work.is_worth_recording):
+        return
+    text, cause = conclusion_of(work.closing)
+    if text:
+        work.concluded = text if cause else with_cause(work.cause, text)
+        work.cause = cause or work.cause
 
 
 def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
     said = frozenset(map(str.casefold, retrieval_words(text)))
     if work is not None and _is_more_of(work, text, said):
-        work.interrupted = False
         work.stems |= _stems(said)
-        work.verdict = _verdict(text) or (work.verdict if work.verdict == "fails" else "")
+        work.verdict = verdict_of(text) or (work.verdict if work.verdict == "fails" else "")
+        work.told = _told(work)
+        work.cause = "" if work.verdict in ("fails", "undone") else work.cause or work.told
+        work.tells = work.interrupted or _ASKS_REASON.search(text) is not None
+        work.interrupted = False
         return work
     asked = cut(asked_for(text), MAX_ASKED_CHARS)
     digest = hashlib.sha256(f"{session} {asked}".encode()).digest()
     identity = f"mem_{ulid_of(said_at_ms, digest)}"
     return Work(id=identity, asked=asked, said_at_ms=said_at_ms, stems=_stems(said))
-
-
-def _verdict(text: str) -> Literal["", "works", "fails", "undone"]:
-    """What the user says of what was done so far."""
-    said = fold(text[:_VERDICT_CHARS])
-    if _SAYS_UNDO.match(said):
-        return "undone"
-    if _SAYS_FAILS.search(said):
-        return "fails"
-    works = "?" not in said and any(map(_says_works, _CLAUSE_ENDS.split(said)))
-    return "works" if works else ""
-
-
-def _says_works(clause: str) -> bool:
-    found = _SAYS_WORKS.search(clause)
-    if found is None or _NOT_ALL.search(clause):
-        return False
-    return not any(map(is_negation, words(clause[: found.start()].strip().removeprefix("no "))))
 
 
 def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
@@ -263,7 +246,9 @@ def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
         return True
     if order and _stems(said - {order[0]}) - work.stems - _named(work):
         return False
-    verdict = _verdict(text)
+    verdict = verdict_of(text)
+    if not verdict and _turns_to_another(work, text):
+        return False
     if len(text.split()) < 4 or _GOES_ON.match(text) or verdict == "undone":
         return True
     if not work.is_worth_recording:
@@ -271,6 +256,18 @@ def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
     stems = _stems(said)
     least = 1 if verdict else _SHARED_STEMS
     return not stems or bool(stems & _named(work)) or len(stems & work.stems) >= least
+
+
+def _turns_to_another(work: Work, text: str) -> bool:
+    """Whether a prompt begins by naming a thing alone, of which nothing was said yet."""
+    found = _TURNS_TO.match(text)
+    if found is None:
+        return False
+    named = frozenset(found["what"].casefold().split())
+    stems = _stems(named)
+    return (
+        named.isdisjoint(_NO_THING) and bool(stems) and stems.isdisjoint(work.stems | _named(work))
+    )
 
 
 def _order(text: str) -> list[str]:
@@ -305,6 +302,7 @@ def _stems(of: Iterable[str]) -> frozenset[str]:
 
 def _note_progress(work: Work) -> None:
     """Something was done since: whether that works the user has not said yet."""
+    work.tells = True
     if work.verdict != "undone":
         work.verdict = ""
 
@@ -325,13 +323,14 @@ def outcome(work: Work) -> tuple[Outcome, str]:
         return "unfinished", "interrupted"
     if work.verdict:
         return ("success" if work.verdict == "works" else "failure"), _VERDICTS[work.verdict]
-    given_up = _GAVE_UP.search(fold(work.closing)) is not None
+    left = left_as(work.closing)
     if work.tests == "failed":
-        return ("failure" if given_up or work.ended else "unfinished"), "tests failed"
-    if work.tests == "passed":
+        over = left == Left.GIVEN_UP or (work.ended and not left)
+        return ("failure" if over else "unfinished"), "tests failed"
+    if work.tests == "passed" and left != Left.UNSOLVED:
         return "success", "tests passed"
-    if given_up or _LEFT_OPEN.search(work.closing):
-        return ("failure" if given_up else "unfinished"), "the agent said so"
+    if left:
+        return ("failure" if left == Left.GIVEN_UP else "unfinished"), "the agent said so"
     return ("success", "not tested") if work.closing else ("unfinished", "no last word")
 
 
@@ -363,10 +362,13 @@ def is_record_of(work: Work, text: str) -> bool:
 
 
 def _approach(work: Work) -> str:
-    """Cause and fix as the agent told them; else what it said last, "" if only that it is done."""
-    if work.concluded:
-        return cut(work.concluded, _MAX_APPROACH_CHARS)
-    return first_words(work.closing)
+    """Cause and fix as the agent told them; else what it told first, "" if only that it is done."""
+    return cut(work.concluded or _told(work), MAX_CONCLUSION_CHARS)
+
+
+def _told(work: Work) -> str:
+    """The first sentence of the agent's last words about what was done."""
+    return (first_words(work.closing) if work.tells else "") or work.told
 
 
 def within(path: str, root: str) -> str:

@@ -19,6 +19,10 @@ def kept(text, role="user"):
         ("don't ever mock the db here", "patterns"),
         ("I prefer small commits", "preferences"),
         ("i hate mocks of the database, use the testcontainer that is there", "preferences"),
+        ("I always want the tests written before the code.", "preferences"),
+        ("Let's standardise on ruff and throw out black and isort.", "decisions"),
+        ("we'll read the charset from the header and never guess it with chardet", "decisions"),
+        ("settle it for good: everything in the database is UTC, timestamptz only", "decisions"),
     ],
 )
 def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
@@ -42,6 +46,13 @@ def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
         "we used to deploy every friday",
         "turn this into a checklist\n- always sign commits\n- never push to main",
         "all 212 tests pass now",
+        "Nobody has opened the export since 2021.",
+        "I'd rather have you investigate with a sub-agent, so that our context doesn't fill up",
+        "From now on I'll be working from home on Fridays, so I can't come over.",
+        "then we drop the table and recreate it with the new column",
+        "ok so we're moving on to the next ticket, the header",
+        "also the modal must only open once",
+        "so far we use Redis, not NATS",
     ],
 )
 def test_questions_proposals_quotes_and_orders_for_once_are_not(text):
@@ -51,6 +62,36 @@ def test_questions_proposals_quotes_and_orders_for_once_are_not(text):
 def test_a_rule_is_found_among_other_sentences():
     text = "Good catch. From now on every migration gets its own PR. Please fix the test too."
     assert kept(text) == [("patterns", "From now on every migration gets its own PR.")]
+
+
+@pytest.mark.parametrize(
+    ("joined", "text"),
+    [
+        ("And ", "never restart the consumer during a tide window, the pilots lose their tracks."),
+        ("And ", "colours: use blue and orange from now on, never red and green, for Sanne."),
+        ("ok so ", "we'll go with Postgres 16, not 17."),
+        ("Also, ", "we agreed with Multraship to send tug orders by six o'clock."),
+        ("Then ", "we'll go with a nightly batch instead of a stream."),
+        ("Ok, ", "we'll use Leaflet for the map, not Google Maps, because of the licence."),
+    ],
+)
+def test_what_says_all_by_itself_is_kept_without_the_word_that_joins_it(joined, text):
+    assert [said for _, said in kept(f"Sure. {joined}{text}")] == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I've made up my mind: we're dropping the Oracle export. Nobody has opened it since 2021.",
+        "We go with NATS JetStream and drop Kafka. Not because Kafka is bad but because nobody"
+        " here could repair it at three in the morning.",
+        "we go with Hetzner instead of AWS. Otherwise we'd pay twice.",
+    ],
+)
+def test_a_reason_in_the_next_sentence_belongs_to_its_choice(text):
+    assert kept(f"{text} Please update the docs.") == [("decisions", text)]
+    first, _, _ = text.partition(". ")
+    assert kept(f"{text[:-1]}?") == [("decisions", f"{first}.")]
 
 
 def test_the_agents_prose_is_a_point_and_no_memory():

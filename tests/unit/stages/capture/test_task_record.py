@@ -112,6 +112,8 @@ def test_another_subject_is_another_task():
         ("fix the import of CSV files", "great. please fix the export of CSV files"),
         ("add an index on orders.created_at", "can you add an index on orders.customer_id"),
         ("Rename the column created to created_at", "Rename the column updated to updated_at"),
+        ("Fix the flicker in Firefox", "Now the conflict detector. Two ships are at one berth."),
+        ("Fix the flicker in Firefox", "great. now to the importer: it drops the last line"),
     ],
 )
 def test_an_order_about_something_else_is_another_task_though_it_reads_alike(first, then):
@@ -132,6 +134,10 @@ def test_an_order_about_something_else_is_another_task_though_it_reads_alike(fir
         "yes, fix the logout test",
         "but keep the logout test as it was",
         "the login test waits for the wrong cookie now",
+        "Now the checkout crashes. It says KeyError.",
+        "Now the app broke. Have a look at it.",
+        "Now the login page. It has the same cookie.",
+        "ok, now the docs. One line will do.",
     ],
 )
 def test_what_points_back_or_handles_what_is_there_is_no_other_task(more):
@@ -245,6 +251,26 @@ def test_the_same_order_has_the_same_id_when_it_is_read_again():
         ([*runs("pytest", failed=True), *runs("pytest", "ok")], ("success", "tests passed")),
         ([model("I was unable to reproduce it.")], ("failure", "the agent said so")),
         ([model("The parser is not yet done.")], ("unfinished", "the agent said so")),
+        (
+            [*PASSED, model("I did not find the reason yet: I could not see who calls it twice.")],
+            ("unfinished", "the agent said so"),
+        ),
+        (
+            [*PASSED, model("We could not figure out why."), user("ok"), model("Good night.")],
+            ("unfinished", "the agent said so"),
+        ),
+        ([*PASSED, model("I found why: it could not see the file.")], ("success", "tests passed")),
+        (
+            [
+                model(
+                    "It runs against a stand-in.\n\n**Blocker**: it cannot be tried before Monday."
+                )
+            ],
+            ("unfinished", "the agent said so"),
+        ),
+        ([model("Users cannot delete what others wrote now.")], ("success", "not tested")),
+        ([model("It did not work because of a typo. Fixed.")], ("success", "not tested")),
+        ([model("Added it. I couldn't run the tests here.")], ("success", "not tested")),
         ([model("Added the parser.")], ("success", "not tested")),
         ([], ("unfinished", "no last word")),
         ([model("so"), user("[Request interrupted by user]")], ("unfinished", "interrupted")),
@@ -270,6 +296,20 @@ def test_failing_tests_at_the_end_are_a_failure():
     work.ended = True
 
     assert outcome(work) == ("failure", "tests failed")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The time part is in, but two tests still fail.",
+        "One test fails: the total is rounded, I'd like to look at that with you tomorrow.",
+    ],
+)
+def test_what_the_agent_leaves_for_later_is_no_failure_though_the_session_ends(said):
+    work = worked(user(ORDER), *runs("pytest", failed=True), model(said))
+    work.ended = True
+
+    assert outcome(work) == ("unfinished", "tests failed")
 
 
 @pytest.mark.parametrize(
@@ -405,3 +445,50 @@ def test_a_longer_ending_is_cut_down_to_cause_and_fix():
         "Approach: `cart.py`: The total was wrong because discounts were applied before tax."
         " Moved the discount behind the tax in `Cart.total`."
     )
+
+
+CAUSE = "The root cause was that `parse_date` compared naive and aware datetimes."
+FIX = "I changed it to attach UTC where the zone is missing."
+TALK = (user("great find, I'm off to the dentist"), model("Good luck, all your teeth are there."))
+
+
+@pytest.mark.parametrize(
+    ("messages", "approach"),
+    [
+        ([*FIXING, *TALK], f"{CAUSE} {FIX}"),
+        (
+            [user(ORDER), edits("/src/shop/a.py"), model("Hashes are argon2id."), *TALK],
+            "Hashes are argon2id.",
+        ),
+        (
+            [
+                *FIXING,
+                user("also add a line to the changelog"),
+                edits("/src/shop/CHANGELOG.md"),
+                model("Added a line to the changelog."),
+            ],
+            f"{CAUSE} Added a line to the changelog.",
+        ),
+        (
+            [
+                *FIXING,
+                user("it still fails"),
+                edits("/src/shop/feeds/dates.py"),
+                model("I replaced the parser by dateutil."),
+            ],
+            "I replaced the parser by dateutil.",
+        ),
+        (
+            [
+                user(ORDER),
+                edits("/src/shop/a.py"),
+                model("Done."),
+                user("why did it fail?"),
+                model("The token had run out."),
+            ],
+            "The token had run out.",
+        ),
+    ],
+)
+def test_a_later_answer_replaces_only_what_it_tells_itself(messages, approach):
+    assert record(worked(*messages)).split("\n")[1] == f"Approach: {approach}"
