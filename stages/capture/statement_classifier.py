@@ -35,6 +35,7 @@ from .statement_forms import (
     DENIES,
     FEWEST_WORDS,
     FRAGMENT,
+    GOES_ON,
     HINT,
     LEADS_TO_RULES,
     MINE,
@@ -258,7 +259,7 @@ def _kind_of(part: Statement, worth: float) -> str:
     """Which kind of statement ``part`` is; "" where it earns nothing."""
     said = _plain(part.text)
     is_short = len(said.split()) < FEWEST_WORDS and not MINE.search(said)
-    if is_short or FRAGMENT.search(said):
+    if is_short or FRAGMENT.search(GOES_ON.sub("", said)):
         return ""
     judged = SPEAKS_FOR_SELF.sub(" ", said)
     if len(said) > _MOST_CHARS or any(veto.search(judged) for veto in VETOES):
@@ -280,13 +281,15 @@ def _surest(kinds: list[str], said: str) -> str:
 
 
 def _noted_statement(part: Statement, kind: str) -> Noted:
+    lead = GOES_ON.match(part.text.translate(_APOSTROPHE))
+    begins = lead.end() if lead else 0
     return Noted(
         kind=kind,
         namespace=_NAMESPACES[kind],
-        text=part.text,
-        summary=headline(part.text),
+        text=part.text[begins:],
+        summary=headline(part.text[begins:]),
         confidence_percent=EARNED_PERCENT,
-        start=part.start,
+        start=part.start + begins,
         end=part.end,
         earned=True,
     )

@@ -24,6 +24,12 @@ FRAGMENT = regex(
     r"|at|by|the|a)\b",
     re.IGNORECASE,
 )
+# Who goes on so states something, whatever leads to it: "right. And we'll go with zap".
+GOES_ON = regex(
+    r"^\W*(?:(?:and|so|then|ok(?:ay)?|right|alright|well|good|fine|yes|yep|yeah|exactly)\b[ ,.:]+)+"
+    r"(?=(?:we|i)(?:'ll|'ve|'re|'d|'m)?\b|from (?:now|here|today) on\b|going forward\b)",
+    re.IGNORECASE,
+)
 FEWEST_WORDS = 6
 """Of a sentence of fewer words the subject is mostly somewhere else."""
 
