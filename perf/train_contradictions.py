@@ -6,8 +6,9 @@
 Learns from the pairs in ``perf/data/contradictions`` and ``contradictions_free``, each in both
 orders, and from neighbours among the memories in ``perf/questions``, which contradict each other
 next to nowhere: most pairs that are ever read are like them. The authors in ``--unseen`` (the
-letters of the files' names) are left out, and scored with the pairs in ``perf/blind``. Twenty
-minutes on two cores with AMX. Writes the layers alone: the vectors of words are the reranker's.
+letters of the files' names) are left out, and scored with the pairs in ``perf/blind``; the notes in
+``contradictions_none`` are searched for false alarms. Twenty minutes on two cores with AMX. Writes
+the layers alone: the vectors of words are the reranker's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import argparse
 import json
 import random
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +151,12 @@ def main() -> None:
     scored |= {name: read(tokens, [BLIND / f"{name}.jsonl"]) for name in ("pairs", "new_pairs")}
     for label, given in scored.items():
         report(label, model, shipped_floors(given), given)
+    for file in sorted((DATA / "contradictions_none").glob("*.jsonl")):
+        texts = [json.loads(line)["text"] for line in file.open()]
+        given = [pair(tokens, file.stem, *two, False) for two in combinations(texts, 2)]
+        floors = shipped_floors(given)
+        likely = np.array([likelihood(model, one.text, one.question) for one in given])
+        print(f"{file.stem}: {np.sum(likely >= floors)} false alarms in {len(given)} pairs")
 
 
 if __name__ == "__main__":
