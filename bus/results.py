@@ -34,7 +34,10 @@ class MemoryHead(Result, frozen=True, kw_only=True):
 
 
 class MemoryResult(MemoryHead, frozen=True, kw_only=True):
-    """``get``, ``expire`` and ``restore``, and ``supersede`` by an id: a memory as it is now."""
+    """``get``, ``expire`` and ``restore``, and ``supersede`` by an id: a memory as it is now.
+
+    ``contradicted_by`` is a newer one that holds and contradicts it; only ``get`` looks for that.
+    """
 
     summary: str
     scope: str
@@ -48,6 +51,7 @@ class MemoryResult(MemoryHead, frozen=True, kw_only=True):
     supersedes: str | None = None
     superseded_by: str | None = None
     contradicts: str | None = None
+    contradicted_by: str | UnsetType = UNSET
 
 
 class MemoryVersion(MemoryResult, frozen=True, kw_only=True):

@@ -6,8 +6,9 @@
 Learns from the pairs in ``perf/data/contradictions`` and ``contradictions_free``, each in both
 orders, and from neighbours among the memories in ``perf/questions``, which contradict each other
 next to nowhere: most pairs that are ever read are like them. The authors in ``--unseen`` (the
-letters of the files' names) are left out, and scored with the pairs in ``perf/blind``. Twenty
-minutes on two cores with AMX. Writes the layers alone: the vectors of words are the reranker's.
+letters of the files' names) are left out, and scored with the pairs in ``perf/blind``; the notes in
+``contradictions_none`` are searched for false alarms. Twenty minutes on two cores with AMX. Writes
+the layers alone: the vectors of words are the reranker's.
 """
 
 from __future__ import annotations
@@ -20,11 +21,19 @@ import argparse
 import json
 import random
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from subcog.sinks.memories.contradictions import floor_of, likelihood
+from subcog.sinks.memories.contradictions import (
+    COMPARABLE,
+    floor_of,
+    likelihood,
+    same_subject,
+)
+from subcog.sinks.models.analyzer import Analyzer
 from subcog.sinks.models.cross_encoder import CONTRADICTIONS, MODEL, CrossEncoder, PairTokenizer
 from subcog.sinks.models.embedder import Embedder, bundled_tokenizer
 from subcog.stages.statements.comparison import contradicts, says_same
@@ -40,6 +49,8 @@ NEIGHBOURS = 2000
 # So many of the nearest are neighbours, from which similarity on.
 NEAREST, LEAST = 8, 0.15
 FLOORS = (1.0, 1.5, 2.0, 2.5, 3.0)
+
+Floats = npt.NDArray[np.float64]
 
 
 def pair(tokens: PairTokenizer, author: str, older: str, newer: str, right: bool) -> Pair:
@@ -73,16 +84,15 @@ def neighbours(tokens: PairTokenizer) -> Iterator[Pair]:
                     yield pair(tokens, file.stem[0], text, texts[other], False)
 
 
-def report(label: str, model: CrossEncoder, embedder: Embedder, given: Sequence[Pair]) -> None:
+def report(label: str, model: CrossEncoder, floors: Floats, given: Sequence[Pair]) -> None:
     """Print how right the words are, and the words or the model from each floor on.
 
-    As shipped, the floor depends on how alike the two statements are.
+    As shipped, each pair has its own of ``floors``, shape (pairs,).
     """
     likely = np.array([likelihood(model, one.text, one.question) for one in given])
     worded = np.array([contradicts(one.text, one.question) for one in given])
     held = np.array([says_same(one.question, one.text) for one in given])
     right = np.array([one.right for one in given])
-    floors = np.array([floor_of(alike(embedder, one)) for one in given])
     print(f"{label}: {len(given)} pairs")
     for name, found in (
         ("words alone", worded),
@@ -96,10 +106,17 @@ def report(label: str, model: CrossEncoder, embedder: Embedder, given: Sequence[
         )
 
 
-def alike(embedder: Embedder, one: Pair) -> float:
-    """The cosine of the two statements."""
-    older, newer = (embedder.encode_query(text).vector for text in (one.question, one.text))
-    return float(np.dot(older, newer))
+def shipped_floors(given: Sequence[Pair]) -> Floats:
+    """The floor of each pair, shape (pairs,): infinite where the two are not about the same."""
+    embedder, words, reranker = Embedder.load(), Analyzer(), CrossEncoder.load()
+
+    def floor(newer: str, older: str) -> float:
+        ours, theirs = (embedder.encode_query(text).vector for text in (newer, older))
+        alike = float(np.dot(ours, theirs))
+        is_same = alike >= COMPARABLE and same_subject(reranker, words, newer, older)
+        return floor_of(alike) if is_same else np.inf
+
+    return np.array([floor(one.text, one.question) for one in given])
 
 
 def learn(base: Path, known: Sequence[Pair], tokens: PairTokenizer, seed: int) -> None:
@@ -130,11 +147,16 @@ def main() -> None:
         known = [one for one in every if one.project not in chosen.unseen]
         learn(chosen.base, known, tokens, chosen.seed)
     model = CrossEncoder.load(layers=CONTRADICTIONS)
-    embedder = Embedder.load()
-    for author in chosen.unseen:
-        report(f"author {author}", model, embedder, [one for one in every if one.project == author])
-    for name in ("pairs", "new_pairs"):
-        report(name, model, embedder, read(tokens, [BLIND / f"{name}.jsonl"]))
+    scored = {f"author {by}": [one for one in every if one.project == by] for by in chosen.unseen}
+    scored |= {name: read(tokens, [BLIND / f"{name}.jsonl"]) for name in ("pairs", "new_pairs")}
+    for label, given in scored.items():
+        report(label, model, shipped_floors(given), given)
+    for file in sorted((DATA / "contradictions_none").glob("*.jsonl")):
+        texts = [json.loads(line)["text"] for line in file.open()]
+        given = [pair(tokens, file.stem, *two, False) for two in combinations(texts, 2)]
+        floors = shipped_floors(given)
+        likely = np.array([likelihood(model, one.text, one.question) for one in given])
+        print(f"{file.stem}: {np.sum(likely >= floors)} false alarms in {len(given)} pairs")
 
 
 if __name__ == "__main__":

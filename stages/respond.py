@@ -140,6 +140,8 @@ def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
             f'subcog: nothing is forgotten by that. `subcog recall "{what}"` finds the memories'
             " with their ids; `subcog forget ID` deletes one."
         )
+    if parsed.text.rstrip().endswith(("?", "？")):
+        return ""  # who asks tells what for
     sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
     sure = [signal for signal in sure if clean(signal.phrase) == signal.phrase]
     if not sure:

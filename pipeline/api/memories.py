@@ -97,7 +97,9 @@ class MemoryCalls:
     # --- read ------------------------------------------------------------------------------------
 
     async def get(self, params: IdParams, place: Place) -> MemoryResult:
-        return answers.memory_answer(await self._memory(params.id, place))
+        archive = await self._app.archive.get()
+        memory = await find_memory(archive, params.id, place)
+        return answers.memory_answer(memory, await archive.search.newer(memory))
 
     async def list(self, params: ListParams, place: Place) -> ListResult:
         """A page of the memories that hold, newest first."""

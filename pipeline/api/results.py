@@ -60,9 +60,12 @@ _AROUND_CHARS = 200
 # --- one memory ----------------------------------------------------------------------------------
 
 
-def memory_answer(memory: Memory) -> MemoryResult:
-    """``get``, and what a change of a memory answers: everything about it as it is now."""
-    return MemoryResult(**_whole(memory))
+def memory_answer(memory: Memory, newer: Memory | None = None) -> MemoryResult:
+    """``get``, and what a change of a memory answers: everything about it as it is now.
+
+    ``newer`` contradicts it.
+    """
+    return MemoryResult(**_whole(memory), contradicted_by=newer.id if newer else msgspec.UNSET)
 
 
 def history_answer(versions: Sequence[Memory]) -> HistoryResult:

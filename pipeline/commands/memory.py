@@ -224,6 +224,8 @@ def get_command(memory_id: str) -> None:
         click.echo(f"valid until {when(answer.valid_to)}")
     if answer.contradicts:
         click.echo(f"contradicts {answer.contradicts}")
+    if answer.contradicted_by:
+        click.echo(f"contradicted by {answer.contradicted_by}, which is newer")
     click.echo(f"\n{answer.content}")
 
 

@@ -7,13 +7,16 @@ version of the memory. At a prompt nothing is read again; who finds the older me
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 import anyio.to_thread
+import numpy as np
 
 from ...bus.events import MemoriesStored, TextStored
 from ...bus.values import Memory
+from ...config.languages import ENGLISH, language_of
+from ..models.analyzer import Analyzer
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
@@ -22,19 +25,23 @@ from .lifecycle import Lifecycle
 
 FLOOR = 1.0
 """Log-odds that both orders have to reach: four in five of such pairs contradict; see ADR 0049."""
-# With a cosine below the first, two statements have to reach the second: of short ones about
-# different things one pair in thirty reaches ``FLOOR``; see ADR 0050.
-_ALIKE, _FLOOR_UNLIKE = 0.5, 2.5
-# So many of the nearest are read, from which cosine on.
+COMPARABLE = 0.25
+"""Two statements are read from this cosine on."""
+# With a cosine below the first, two statements have to reach the second.
+_ALIKE, _FLOOR_UNLIKE = 0.5, 2.0
+# The reranker's log-odds from which on two statements are about the same: those that have a word in
+# common, and others; see ADR 0052.
+_SAME, _SAME_IN_OTHER_WORDS = -1.5, 0.5
+# So many of the nearest are read.
 _READ = 6
-_COMPARABLE = 0.25
 
 
 class Contradictions:
     """Handles ``TextStored``.
 
     ``load`` loads the model, and gives None where it cannot be used. It is kept until ``let_go``:
-    it takes up to 80 MB, for a few texts a day.
+    it takes up to 80 MB, for a few texts a day. ``reranker`` gives the one that questions are read
+    with; None where it cannot be used.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class Contradictions:
         encoder: Encoder,
         lifecycle: Lifecycle,
         load: Callable[[], CrossEncoder | None],
+        reranker: Callable[[], Awaitable[CrossEncoder | None]],
         judge: Judge,
         clock: Callable[[], datetime],
     ) -> None:
@@ -53,6 +61,8 @@ class Contradictions:
         self._encoder = encoder
         self._lifecycle = lifecycle
         self.load = load
+        self._reranker = reranker
+        self._analyzer = Analyzer()
         self.enabled = True
         self._judge = judge
         self._model: CrossEncoder | None = None
@@ -63,14 +73,17 @@ class Contradictions:
         read = event.memory
         if not self.enabled or _contradicts_any(read):
             return ()
-        other = await anyio.to_thread.run_sync(self._contradicted, read)
+        reranker = await self._reranker()
+        if reranker is None:
+            return ()
+        other = await anyio.to_thread.run_sync(self._contradicted, read, reranker)
         if other is None or await self._lifecycle.find(other, [read.scope]) is None:
             return ()
         return await self._lifecycle.annotate(
             event.trace, read, unless=_contradicts_any, contradicts=other
         )
 
-    def _contradicted(self, memory: Memory) -> str | None:
+    def _contradicted(self, memory: Memory, reranker: CrossEncoder) -> str | None:
         """On a worker thread: the older memory that ``memory`` contradicts the likeliest."""
         older = self._older(memory)
         if not older:
@@ -83,8 +96,15 @@ class Contradictions:
             other.id: likelihood(model, memory.content, other.content) - floor_of(alike)
             for other, alike in older
         }
-        likeliest = max(read, key=lambda id_: read[id_])
-        return likeliest if read[likeliest] >= 0 else None
+        denied = [
+            other.id
+            for other, _ in older
+            if read[other.id] >= 0 and self._same_subject(reranker, memory, other)
+        ]
+        return max(denied, key=lambda id_: read[id_], default=None)
+
+    def _same_subject(self, reranker: CrossEncoder, memory: Memory, other: Memory) -> bool:
+        return same_subject(reranker, self._analyzer, memory.content, other.content)
 
     def let_go(self) -> None:
         """Give the memory of the model back to the system; the next text loads it again."""
@@ -96,7 +116,7 @@ class Contradictions:
     def _older(self, memory: Memory) -> Sequence[tuple[Memory, float]]:
         """Those that ``memory`` may deny, and how alike each is."""
         near = self._index.related(self._encoder.encode(memory), memory.scope, k=NEAR)
-        alike = {id_: cos for id_, cos in near if cos >= _COMPARABLE and id_ != memory.id}
+        alike = {id_: cos for id_, cos in near if cos >= COMPARABLE and id_ != memory.id}
         found = self._fetch(list(alike), [memory.scope]) if alike else ()
         denied = [(one, alike[one.id]) for one in found if self._may_be_denied(one, memory)]
         return denied[:_READ]
@@ -116,6 +136,17 @@ def _contradicts_any(memory: Memory) -> bool:
 def floor_of(alike: float) -> float:
     """The log-odds from which on two statements with the cosine ``alike`` contradict each other."""
     return FLOOR if alike >= _ALIKE else _FLOOR_UNLIKE
+
+
+def same_subject(reranker: CrossEncoder, words: Analyzer, newer: str, older: str) -> bool:
+    """Whether one of two statements answers the other, as if that were a question."""
+    if np.intersect1d(words.terms(newer), words.terms(older)).size:
+        least = _SAME
+    elif language_of(newer) == language_of(older) == ENGLISH:  # it can read no other language
+        least = _SAME_IN_OTHER_WORDS
+    else:
+        return False
+    return reranker.score(older, newer) >= least or reranker.score(newer, older) >= least
 
 
 def likelihood(model: CrossEncoder, newer: str, older: str) -> float:

@@ -116,6 +116,7 @@ class Archive:
             encoder=self.encoder,
             lifecycle=self.lifecycle,
             load=cross_encoder.load_contradictions,
+            reranker=self._reranker,
             judge=judge,
             clock=clock,
         )
@@ -132,6 +133,7 @@ class Archive:
         self._newer: dict[str, Memory | None] | None = None
         self._failure: StoreUnavailable | None = None
         self._model_folder = model_folder
+        self._loading_reranker = anyio.Lock()
         self._reranker_requested = False
         self._clock = clock
         self.search = Search(
@@ -193,9 +195,14 @@ class Archive:
         Until then the first-stage relevance decides alone. It takes 50 MB and half a second, so
         it should not be loaded before there is a memory.
         """
-        if not self._reranker_requested:
-            self._reranker_requested = True
-            self.search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
+        async with self._loading_reranker:
+            if not self._reranker_requested:
+                self._reranker_requested = True
+                self.search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
+
+    async def _reranker(self) -> cross_encoder.CrossEncoder | None:
+        await self.load_reranker()
+        return self.search.reranker
 
     async def _open_store(self, readable: Callable[[], None]) -> None:
         try:

@@ -119,6 +119,11 @@ class Search:
         work = partial(self.recall_now, query, came=time.perf_counter())
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
+    async def newer(self, memory: Memory) -> Memory | None:
+        """The newest of its scope that holds and contradicts ``memory``, as far as is known."""
+        found = await anyio.to_thread.run_sync(self._newest, [memory], [memory.scope])
+        return found.get(memory.id)
+
     async def latest(
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
     ) -> tuple[Memory, ...]:

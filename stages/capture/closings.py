@@ -30,12 +30,14 @@ _DONE = "done|fixed|resolved|solved|finished|completed?|unblocked|over|back (?:u
 _TICKET = r"(?:issue|ticket|bug|task|pr|pull request|mr|merge request|milestone)s?\b"
 _ENDS = (
     r"(?:[ ,]++(?:now|again|already|finally|meanwhile|for good|today|yesterday|this morning"
-    r"|(?:since|thanks to) [^\s,]+(?: [^\s,]+)?|thanks|thank you))*\W*$"
+    r"|(?:since|thanks to) [^\s,]+(?: [^\s,]+)?|thanks|thank you))*"
+    r"(?:[ ,]++(?:(?:so|and) )?(?:we|you|i) can [^,;:?!]{2,50})?\W*$"
 )
 _SUBJECT = r"(?P<what>[^,;:?!]{2,90}?)"
+_HOW = r"(?P<how>\w{2,20}(?:ed|en|pt|ilt|ade))"
 _STATES = regex(
     rf"{_LEADS}{_SUBJECT}(?:\s+(?:is|are|was|were|has been|have been|got)|['\u2019]s)\s+{_NOW}"
-    rf"(?:{_DONE}|(?P<how>\w{{2,20}}(?:ed|en|pt|ilt|ade))){_ENDS}",
+    rf"(?:{_DONE}|{_HOW}){_ENDS}",
     re.IGNORECASE,
 )
 _WORKS = regex(rf"{_LEADS}{_SUBJECT}\s+{_NOW}works?\s+(?:again|now){_ENDS}", re.IGNORECASE)
@@ -45,7 +47,17 @@ _DID = regex(
     rf"|closed(?=.{{0,90}}\b{_TICKET}))\s+{_SUBJECT}{_ENDS}",
     re.IGNORECASE,
 )
-_NAMES_TICKET = regex(rf"\b{_TICKET}", re.IGNORECASE)
+# "Legal approved the contract", which somebody waits for.
+_THEY_DID = regex(
+    rf"{_LEADS}(?P<who>(?:[^\s,;:?!]{{1,30}} ){{1,3}}?){_NOW}{_HOW} {_SUBJECT}{_ENDS}",
+    re.IGNORECASE,
+)
+_FREE = regex(
+    rf"{_LEADS}{_SUBJECT}(?: (?:is|are)|['\u2019]s)(?: no longer|(?P<no>n['\u2019]t| not))"
+    rf" (?:blocked|stuck)(?(no) (?:any ?more|any longer)){_ENDS}",
+    re.IGNORECASE,
+)
+_NAMES_TICKET = regex(rf"\b(?:{_TICKET}|[a-z]{{2,10}}-\d{{1,6}}\b)", re.IGNORECASE)
 _NO_REPORT = regex(
     r"\b(?:if|when|whenever|once|until|unless|after|before|as soon as|whether|should|would|could"
     r"|must|need|needs|make sure|please|can you|let|think|thought|hope|hopefully|almost|nearly"
@@ -53,6 +65,9 @@ _NO_REPORT = regex(
     re.IGNORECASE,
 )
 _WAITS = regex(r"\b(?:until|till|before|unless|wait\w{0,3}|has to be|must be)\b", re.IGNORECASE)
+_CANNOT = regex(r"\b(?:cannot|can not|can['\u2019]t) (?P<act>[^,;:.?!]{2,90})", re.IGNORECASE)
+_ENDING = regex(r"(?<=\w{2})(?:e?[sd]|e)$")
+_TICKET_NAME = regex(r"[a-z]{2,10}-\d{1,6}")
 _SAYS_LITTLE = frozenset(
     "it this that these those they everything all thing things stuff one problem problems issue "
     "bug task blocker ticket".split()
@@ -79,15 +94,19 @@ def find_closings(text: str) -> tuple[Closing, ...]:
 
 def _closing(said: str) -> Closing | None:
     spelled = spelled_words(said)
-    if len(spelled) > _MOST_WORDS or said.endswith("?") or any(map(is_negation, spelled)):
-        return None
-    if _NO_REPORT.search(said):
+    if len(spelled) > _MOST_WORDS or said.endswith("?") or _NO_REPORT.search(said):
         return None
     line = " ".join(said.split())  # the forms take time with the cube of a run of blanks
-    match = _STATES.match(line) or _WORKS.match(line) or _DID.match(line)
+    if free := _FREE.match(line):
+        return Closing(said, _named(free["what"]))
+    if any(map(is_negation, spelled)):
+        return None
+    forms = (_STATES, _WORKS, _DID, _THEY_DID)
+    match = next((found for form in forms if (found := form.match(line))), None)
     if match is None:
         return None
-    what, how = _named(match["what"]), fold(match.groupdict().get("how") or "")
+    given = match.groupdict(default="")
+    what, how = _named(f"{given.get('who', '')} {given['what']}"), fold(given.get("how", ""))
     if how == "closed" and _NAMES_TICKET.search(match["what"]):
         how = ""
     return Closing(said, what, how) if what else None
@@ -105,7 +124,7 @@ def closed_by(closing: Closing, open_ones: Iterable[Memory]) -> Memory | None:
     """The one of ``open_ones`` that ``closing`` can mean; None where it may be several, or none.
 
     It may be each whose beginning has all that the closing names; a single word has to be what the
-    memory is about.
+    memory is about, or the number of its ticket.
     """
     named = [memory for memory in open_ones if _names_all(closing, memory.content)]
     if len(named) != 1 or not (len(closing.what) > 1 or _is_about(closing, named[0].content)):
@@ -115,10 +134,12 @@ def closed_by(closing: Closing, open_ones: Iterable[Memory]) -> Memory | None:
 
 def _names_all(closing: Closing, content: str) -> bool:
     said = {canonical(word) for one in _read(content) for word in one.words}
-    return closing.what <= said and _is_awaited(closing.how, content)
+    return closing.what <= said and _is_awaited(closing, content)
 
 
 def _is_about(closing: Closing, content: str) -> bool:
+    if all(map(_TICKET_NAME.fullmatch, closing.what)):
+        return True
     return any(closing.what <= one.topic for one in _read(content)[:1])
 
 
@@ -126,9 +147,26 @@ def _read(content: str) -> list[Statement]:
     return [Statement(sentence) for sentence in sentences_of(content, _READ_SENTENCES)]
 
 
-def _is_awaited(how: str, content: str) -> bool:
-    """Whether ``content`` waits for that to happen; a plain word for "done" needs no such wait."""
-    if not how:
+def _is_awaited(closing: Closing, content: str) -> bool:
+    """Whether ``content`` waits for that to happen; a plain word for "done" needs no such wait.
+
+    "We cannot delete the old cluster" waits for its deletion.
+    """
+    if not closing.how:
         return True
-    awaited = _WAITS.search(content)
-    return awaited is not None and how in map(fold, words(content[awaited.end() :]))
+    how = _bare(closing.how)
+    if (awaited := _WAITS.search(content)) and how in _acts(content[awaited.end() :]):
+        return True
+    if (hindered := _CANNOT.search(content)) is None:
+        return False
+    act = _WAITS.split(hindered["act"])[0]
+    return how in _acts(act) and closing.what <= set(map(canonical, spelled_words(act)))
+
+
+def _acts(text: str) -> set[str]:
+    return {_bare(fold(word)) for word in words(text)}
+
+
+def _bare(verb: str) -> str:
+    """``verb`` as "renew", "renews" and "renewed" have it in common, but not "renewing"."""
+    return _ENDING.sub("", verb)

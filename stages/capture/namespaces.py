@@ -8,12 +8,14 @@ invented projects, and scores each author by a fit on the others.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from ...bus.values import NAMESPACES, TO_DO
 from ...config.linear_model import LinearModel
+from ...config.patterns import regex
 from ..statements.statement import Statement, sentences_of
 from .features import look
 
@@ -34,6 +36,15 @@ SURELY = 0.8
 """From here on a text is a blocker although ``[remember]`` files elsewhere."""
 
 _CUE = "~ "
+_IS_OVER = regex(
+    r"\b(?:(?:is|are|was|were)|(?<=\w)['\u2019](?:s|re))(?: \w+)? gone\b|\bworks? again\b",
+    re.IGNORECASE,
+)
+_IN_THE_WAY = regex(
+    r"\b(?:can ?not|can['\u2019]t|could(?:n['\u2019]t| not)|unable|nobody|no one|nothing"
+    r"|block\w*|stuck|wait\w*|until|till|need\w*|miss\w*|lost)\b",
+    re.IGNORECASE,
+)
 _MOST_SENTENCES = 4
 
 
@@ -66,10 +77,13 @@ def remembered_as(text: str) -> str:
 
 
 def _gives_up(text: str) -> bool:
-    """Whether ``text`` says that something with a name is no more, which blocks nobody.
+    """Whether ``text`` says that something is no more, which blocks nobody.
 
-    "Deploys go via Flux now, ArgoCD is gone" has the words of a problem that is solved.
+    "Deploys go via Flux now, ArgoCD is gone" and "the pin is gone" have the words of a problem that
+    is solved. "The signing key is gone, we cannot release" says what it is in the way of.
     """
+    if _IS_OVER.search(text[:READ_CHARS]) and not _IN_THE_WAY.search(text[:READ_CHARS]):
+        return True
     sentences = sentences_of(text[:READ_CHARS], _MOST_SENTENCES)
     return any(Statement(sentence).given_up for sentence in sentences)
 

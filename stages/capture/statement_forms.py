@@ -153,7 +153,9 @@ _CONTRAST = (
 )
 # Without it, the sentence may say all by itself. "Then" mostly begins the next step.
 JOINS = regex(
-    r"\W*(?:(?:and|also|so(?! (?:far|that|much|many|long)\b)|plus(?=,)|ok(?:ay)?(?! buttons?\b)"
+    r"\W*(?:(?:(?:right|alright|well|good|fine|yes|yep|yeah|exactly)"
+    r"(?=[,.:]*\s+(?:and |so |then |ok,? )*(?:we|i|from (?:now|here|today) on|going forward)\b)"
+    r"|and|also|so(?! (?:far|that|much|many|long)\b)|plus(?=,)|ok(?:ay)?(?! buttons?\b)"
     r"|then(?=.*"
     + _CONTRAST
     + r"))[,.:;…]*\s+(?:[–—-]+\s+)?(?:(?:since|while|as) we're at it,? )?)+"

@@ -247,7 +247,8 @@ def _plainly_agree(pair: Pair) -> bool:
 
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
-    return pair.gives_up or pair.turns_over or is_updated(pair.newer, pair.older)
+    plain = pair.gives_up or pair.turns_over or pair.brings_back
+    return plain or is_updated(pair.newer, pair.older)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:

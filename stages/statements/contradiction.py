@@ -246,6 +246,11 @@ class Pair:
         given = newer.turned_down & older.heavy - older.turned_down - older.denied
         return self.neat and bool(chosen and given and self.shared - chosen - given)
 
+    @property
+    def brings_back(self) -> bool:
+        """Whether the newer one says that just that is back which the older one rules out."""
+        return bool(self.newer.back) and self.newer.back in self.older.ruled_out
+
     # --- whether one denies it -------------------------------------------------------------------
 
     @cached_property
@@ -323,7 +328,7 @@ class Pair:
         newer, older = self.newer, self.older
         if newer.plain == older.plain:
             return True
-        if self.any_apart or self.turns_over:
+        if self.any_apart or self.turns_over or self.brings_back:
             return False
         if older.heavy <= newer.heavy and self._keeps_values():
             return True

@@ -37,6 +37,10 @@ _CLOCK = regex(r"\d\d?:\d\d|\d\d?[ap]m")
 _ORDINAL = regex(r"\d+(?:st|nd|rd|th)")
 # What is no plain word: a path, a file, an identifier, a version.
 _CODE = regex(r"[/_@\\]|\w\.\w|\d[a-z]|[a-z]\d")
+_IS_BACK = regex(
+    r" (?:(?:the|our|a|and|but|so|now|ok) )*(?P<what>[^,;:.]{2,60}?) (?:is|are) back "
+    r"(?!up |online |to |end |ed )"
+)
 _BREAK = regex(r"(?<=[\w)`\"'][.!?])\s+(?=\S)|\n+")
 _TOGETHER = regex(
     r"\b(?:end to end|pull requests?|on call|(?:sign|signs|signed|signing) off|opt (?:in|out)"
@@ -109,6 +113,10 @@ _MADE = frozenset("written rewritten implemented reimplemented coded programmed 
 _AT = frozenset("in for during under".split())
 _PER = frozenset("every each once a per an twice".split())
 _TURNED_BY_DENIAL = ("default", "duty", "change", "safety", "possibility")
+
+
+# "We do not use Sentry" says that there is no Sentry.
+_HAVING = frozenset(map(canonical, "use have offer support".split()))
 
 
 class Statement:
@@ -388,19 +396,35 @@ class Statement:
         )
 
     @cached_property
+    def back(self) -> frozenset[str]:
+        """What it says is there again."""
+        found = _IS_BACK.match(self.line) if "back" in self.words else None
+        return frozenset(map(canonical, found["what"].split())) - _LITTLE if found else frozenset()
+
+    @property
+    def ruled_out(self) -> tuple[frozenset[str], ...]:
+        """What it says there is not, or no more: the words of each phrase."""
+        return (*(phrase - _HAVING for phrase in self._denied_phrases), *self.replaced)
+
+    @cached_property
     def denied(self) -> frozenset[str]:
         """The words after a negation, to the end of the clause."""
-        found: set[str] = set()
+        return frozenset().union(*self._denied_phrases)
+
+    @cached_property
+    def _denied_phrases(self) -> tuple[frozenset[str], ...]:
+        found: list[set[str]] = []
         left = 0
         for word in self.tokens:
             if word in DENIALS:
+                found.append(set())
                 left = 6
             elif word in _ENDS_SLOT:
                 left = 0
             elif left:
-                found.add(canonical(word))
+                found[-1].add(canonical(word))
                 left -= 1
-        return frozenset(found) - _LITTLE
+        return tuple(frozenset(words) - _LITTLE for words in found)
 
     @cached_property
     def denied_acts(self) -> frozenset[str]:

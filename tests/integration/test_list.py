@@ -50,6 +50,9 @@ def test_only_what_says_otherwise_is_listed_and_names_the_other(house):
     assert (listed["id"], listed["contradicts"]) == (new["id"], old["id"])
     assert f"contradicts {old['id']}" in house.run("list", "--contradicting").stdout
     assert f"contradicts {old['id']}" in house.run("get", new["id"]).stdout
+    told = f"contradicted by {new['id']}, which is newer"
+    assert told in house.run("get", old["id"]).stdout
+    assert told not in house.run("get", new["id"]).stdout
     for settled in (("expire", old["id"]), ("supersede", old["id"], "--text", "Okta checks them")):
         house.ask(*settled)
         assert house.ask("list", "--contradicting")["memories"] == []

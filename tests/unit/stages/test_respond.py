@@ -200,9 +200,14 @@ SURE = Signal(
 )
 
 
-def suggested(*signals, suggest=True, **changes):
-    classified = make_classified(parsed=make_parsed(signals=signals, **changes))
+def suggested(*signals, suggest=True, text="we use argon2", **changes):
+    classified = make_classified(parsed=make_parsed(signals=signals, text=text, **changes))
     return json.loads(respond(make_built(classified), suggest=suggest).body)
+
+
+def test_to_a_question_nothing_is_suggested():
+    assert "systemMessage" not in suggested(SURE, text="We took bcrypt, never argon2. Why?")
+    assert "systemMessage" in suggested(SURE, text="Why? We took bcrypt, never argon2.")
 
 
 def test_a_sure_statement_without_a_marker_is_suggested_once():

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import SupersedeRequested, TextStored
-from subcog.sinks.models.cross_encoder import load_contradictions
+from subcog.sinks.models.cross_encoder import load_bundled, load_contradictions
 from tests.archives import opened_desk
 from tests.stores import ELSEWHERE, HERE
 
@@ -17,8 +17,14 @@ def model():
     return load_contradictions()
 
 
+@pytest.fixture(scope="module")
+def reranker():
+    return load_bundled()
+
+
 @pytest.fixture
-async def bench(tmp_path, model):
+async def bench(tmp_path, model, reranker, monkeypatch):
+    monkeypatch.setattr("subcog.sinks.models.cross_encoder.load_bundled", lambda: reranker)
     async with opened_desk(tmp_path) as bench:
         bench.archive.contradictions.load = lambda: model
         yield bench
@@ -67,6 +73,14 @@ async def test_what_holds_beside_it_is_not_noted(bench, other):
         ("The queue is RabbitMQ", "The queue name is billing-jobs"),
         ("Migrations run in the release job", "The release branch is named release/x.y"),
         ("Levels are JSON files in assets/levels", "The level editor is a separate binary"),
+        (  # no word in common
+            "dvc pull hangs behind the office VPN - turn ipv6 off or use the hotspot",
+            "Ines Barreto owns the POS feed, out on fridays, backup is Tomek",
+        ),
+        (  # one word in common
+            "dvc pull hangs behind the office VPN - turn ipv6 off or use the hotspot",
+            "vpn peers need an ok from Ruben",
+        ),
     ],
 )
 async def test_short_statements_about_different_things_contradict_nothing(bench, older, newer):
@@ -123,3 +137,9 @@ async def test_another_project_and_a_missing_model_contradict_nothing(bench):
     later = await kept(bench, f"{NEW} from today")
     bench.archive.contradictions.load = lambda: None
     assert await noted(bench, later) is None
+
+
+async def test_without_a_reranker_nothing_is_noted(bench, monkeypatch):
+    monkeypatch.setattr("subcog.sinks.models.cross_encoder.load_bundled", lambda: None)
+    await kept(bench, OLD)
+    assert await noted(bench, await kept(bench, NEW)) is None

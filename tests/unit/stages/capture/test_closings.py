@@ -17,7 +17,9 @@ CERTIFICATE = memory("We cannot deploy until the certificate is renewed")
 RUNNER = memory("CI is blocked: the runner image has no Node 22")
 LOGIN = memory("The login page is down: our account at the identity provider is locked")
 ORDERS = memory("Import the old orders into the new schema", "tasks")
-OPEN = (CERTIFICATE, RUNNER, LOGIN, ORDERS)
+BACKFILL = memory("Backfill 2023 blocked until Legal OKs the loyalty data (ticket DATA-882)")
+JENKINS = memory("We can't delete old-jenkins: Finance still pulls reports from it")
+OPEN = (CERTIFICATE, RUNNER, LOGIN, ORDERS, BACKFILL, JENKINS)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,15 @@ OPEN = (CERTIFICATE, RUNNER, LOGIN, ORDERS)
         ("The login page is back to normal", LOGIN),
         ("The ticket about the login page is closed", LOGIN),
         ("We closed the login page issue", LOGIN),
+        ("The certificate is renewed now, so we can deploy", CERTIFICATE),
+        ("we renewed the certificate", CERTIFICATE),
+        ("Legal OKed the loyalty data this morning", BACKFILL),
+        ("The 2023 backfill is not blocked anymore", BACKFILL),
+        ("the 2023 backfill isn't stuck any more", BACKFILL),
+        ("The 2023 backfill is no longer blocked", BACKFILL),
+        ("DATA-882 is done", BACKFILL),
+        ("DATA-882 is closed", BACKFILL),
+        ("old-jenkins is deleted now", JENKINS),
     ],
 )
 def test_what_is_said_to_be_done_is_found(said, meant):
@@ -48,6 +59,7 @@ def test_what_is_said_to_be_done_is_found(said, meant):
     [
         "Is CI fixed now?",
         "CI isn't fixed yet",
+        "CI is not blocked",
         "When CI is fixed, run the e2e tests",
         "Make sure that the import of the old orders is done",
         "I think CI is fixed now",
@@ -69,6 +81,9 @@ def test_what_says_of_nothing_that_it_is_done_is_passed_over(said):
         "The image is done",  # a word in passing, not what the blocker is about
         "The certificate is locked",  # not what is waited for
         "Node is blocked",
+        "Legal reviewed the loyalty data",  # they have to approve
+        "Finance pulled reports from old-jenkins",
+        "I deleted reports from Finance",
     ],
 )
 def test_what_means_no_open_one_closes_none(said):

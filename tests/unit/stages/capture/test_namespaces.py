@@ -2,7 +2,7 @@ import pytest
 
 from subcog.bus.values import NAMESPACES
 from subcog.config.linear_model import LinearModel
-from subcog.stages.capture.namespaces import DEFAULT, WEIGHTS, namespace_of
+from subcog.stages.capture.namespaces import DEFAULT, WEIGHTS, namespace_of, remembered_as
 from subcog.stages.capture.statement_classifier import detect_namespace
 
 
@@ -36,6 +36,19 @@ def test_what_says_too_little_is_a_learning(text):
 )
 def test_what_is_gone_blocks_nobody(text):
     assert detect_namespace(text) not in {"blockers", "tasks"}
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace"),
+    [
+        ("numpy 2 is ok now, the new image has pyarrow 17, the pin is gone", DEFAULT),
+        ("the old cluster is gone", DEFAULT),
+        ("CI works again", DEFAULT),
+        ("the signing key is gone and we cannot release", "blockers"),
+    ],
+)
+def test_what_is_over_is_remembered_as_a_blocker_only_where_it_is_in_the_way(text, namespace):
+    assert remembered_as(text) == namespace
 
 
 @pytest.mark.parametrize(("log_odds", "namespace"), [(1.0, "blockers"), (0.3, "context")])

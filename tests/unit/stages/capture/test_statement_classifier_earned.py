@@ -29,6 +29,12 @@ def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
     assert kept(text) == [(namespace, text)]
 
 
+@pytest.mark.parametrize("lead", ["Add a logger, please. Right. And ", "ok, so ", "yes. "])
+def test_what_leads_to_a_statement_is_left_out(lead):
+    said = "we'll go with zap for logging, not logrus"
+    assert kept(lead + said) == [("decisions", said)]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -114,6 +120,8 @@ def test_the_agents_labelled_line_is_a_memory():
         "and no amounts at all on the lock screen unless they turned that on, default off",
         "No. POST 2 automatic retries max. GETs can stay at 5.",
         "never raw.",
+        "and we use it for the rest, not logrus",
+        "so we never got it to run on the old image",
         "always kept, P and LP with at least 2 stars.",
         "That's the rule the report has to implement going forward.",
         "we go read-only at 10 and they get angry.",

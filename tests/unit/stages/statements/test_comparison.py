@@ -498,3 +498,16 @@ def test_what_is_given_up_in_one_place_is_no_contradiction_in_another(
     newer: str, older: str
 ) -> None:
     assert not contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    "older", ["No monthly plan, refunds were a pain", "We dropped the monthly plan"]
+)
+def test_what_is_back_contradicts_what_rules_out_just_that(older):
+    assert contradicts("The monthly plan is back since November: 2.99", older)
+
+
+def test_what_is_back_may_still_be_missing_elsewhere():
+    assert not contradicts("The monthly plan is back", "There is no monthly plan for teams")
+    assert not contradicts("The server is back", "No server restarts on Fridays")
+    assert not contradicts("The yearly plan is back", "No monthly plan, refunds were a pain")
