@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -24,6 +25,8 @@ from .index import Found, PassageIndex, load_relevance
 # of 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
 _SAME_SUBJECT = (0.30, 0.30)
 _SAME_QUESTION = (0.12, 0.20)
+# Who searches is given every session with so much of the words, weighted by how rare they are.
+_SEARCHED_SHARE = 0.5
 _MOST_SHOWN = 2
 _MOST_REPORTED = 6
 _FEWEST_CHARS = 8
@@ -72,19 +75,28 @@ class Finder:
         self._relevance = load_relevance()
 
     async def find(
-        self, text: str, scope: Scope, *, session: str = "", most: int = _MOST_SHOWN
+        self,
+        text: str,
+        scope: Scope,
+        *,
+        session: str = "",
+        most: int = _MOST_SHOWN,
+        searched: bool = False,
     ) -> tuple[SessionHit, ...]:
         """What at most ``most`` other sessions of ``scope`` than ``session`` hold on ``text``.
 
         The best first. Where a newer session speaks of the same subject it comes first, and says
-        which one it replaces. Those that are not relevant enough come last, without passages.
+        which one it replaces. Those that are not relevant enough come last, without passages. Where
+        somebody ``searched`` for the text, sessions that hold its words are relevant enough.
         """
-        if len(text.strip()) < _FEWEST_CHARS or not self._index.passages:
+        if not self._index.passages or len(text.strip()) < (1 if searched else _FEWEST_CHARS):
             return ()
-        work = partial(self._find, text, scope, session, most)
+        work = partial(self._find, text, scope, session, most, searched)
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
-    def _find(self, text: str, scope: Scope, session: str, most: int) -> tuple[SessionHit, ...]:
+    def _find(
+        self, text: str, scope: Scope, session: str, most: int, searched: bool
+    ) -> tuple[SessionHit, ...]:
         now = self._clock()
         found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
         best: dict[str, tuple[float, Found]] = {}
@@ -93,13 +105,20 @@ class Finder:
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
-        shown = [pair for pair in ranked if pair[0] >= self._floor][:most]
+        held = _SEARCHED_SHARE if searched else math.inf
+        shown = [
+            pair for pair in ranked if pair[0] >= self._floor or pair[1].candidate.share >= held
+        ][:most]
         hits = [self._hit(relevance, one) for relevance, one in shown]
-        # Who only asked the same before was answered from what others had settled.
-        hits = [hit for hit in hits if _states(hit.passages)] or hits
+        if not searched:
+            # Who only asked the same before was answered from what others had settled.
+            hits = [hit for hit in hits if _states(hit.passages)] or hits
         if hits:
             hits = self._newest_first(hits, now, leaving_out=session)
-        rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
+        told = {hit.session for hit in hits}
+        rest = [
+            pair for pair in ranked if pair[0] < self._floor and pair[1].episode.session not in told
+        ][:_MOST_REPORTED]
         return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
 
     def _newest_first(

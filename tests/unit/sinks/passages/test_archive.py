@@ -8,7 +8,7 @@ from subcog.sinks.passages import archive as module
 from subcog.sinks.passages.index import CONTEXT_PASSAGES
 from tests.stores import FakeClock
 
-from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened, talk
+from .conftest import ELSEWHERE, HERE, IDLE, MEETING, NOW, RETRIES, RETRIES_LATER, opened, talk
 
 YEAR = timedelta(days=365)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,6 +104,18 @@ async def test_who_searches_is_given_as_many_sessions_as_they_ask_for(tmp_path, 
             await archive.add(talk(IDLE, f"idle{number}", days_ago=30 + number))
         assert len(await shown(archive)) == 2
         assert len(await shown(archive, most=4)) == 4
+
+
+async def test_who_searches_finds_a_word_however_little_it_says(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(MEETING, "s1"))
+        await archive.add(talk(RETRIES, "s2", days_ago=5))
+        for word in ("JVM", "Henk", "vim"):
+            [hit] = await shown(archive, word, searched=True)
+            assert hit.session == "s1"
+            assert await shown(archive, word) == []
+        assert await shown(archive, "zeppelin", searched=True) == []
+        assert await shown(archive, "the", searched=True) == []
 
 
 async def test_the_session_that_asks_replaces_nothing(tmp_path, embedder):
