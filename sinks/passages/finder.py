@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -15,16 +15,24 @@ from msgspec.structs import replace
 from ...bus.prompts import Span
 from ...bus.sessions import Passage, SessionHit
 from ...bus.values import Scope
+from ...config.linear_model import logistic
 from ...config.patterns import regex
 from ..store.store import Store
 from . import table
 from .index import Found, PassageIndex, load_relevance
+from .wording import asks_about_the_world, subject_looked_back_at
 
 # A later session is on the same subject if it shares so much of the earlier user's words: of their
 # terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
 # of 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
 _SAME_SUBJECT = (0.30, 0.30)
 _SAME_QUESTION = (0.12, 0.20)
+# What the wording of a prompt is worth, in log-odds. What is looked back at has to stand in the
+# session almost whole, else the share that makes it an ordinary question.
+_LOOKED_BACK_AT = 2.5
+_ABOUT_THE_WORLD = -4.0
+_WHOLE_SUBJECT = 0.9
+_MOST_OF_IT = 0.6
 # Who searches is given every session with so much of the words, weighted by how rare they are.
 _SEARCHED_SHARE = 0.5
 _MOST_SHOWN = 2
@@ -98,10 +106,16 @@ class Finder:
         self, text: str, scope: Scope, session: str, most: int, searched: bool
     ) -> tuple[SessionHit, ...]:
         now = self._clock()
-        found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
+        leaving_out = [session] if session else []
+        found = self._index.search(text, scope, now, leaving_out=leaving_out)
+        world = asks_about_the_world(text)
+        weighed = [(self._worth(one, _ABOUT_THE_WORLD if world else 0.0), one) for one in found]
+        subject = "" if world else subject_looked_back_at(text)
+        if subject:
+            about = self._index.search(subject, scope, now, leaving_out=leaving_out)
+            weighed += self._looked_back_at(about)
         best: dict[str, tuple[float, Found]] = {}
-        for one in found:
-            relevance = self._relevance.probability(one.candidate.features)
+        for relevance, one in weighed:
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
@@ -120,6 +134,17 @@ class Finder:
             pair for pair in ranked if pair[0] < self._floor and pair[1].episode.session not in told
         ][:_MOST_REPORTED]
         return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
+
+    def _worth(self, found: Found, more: float) -> float:
+        """The relevance of ``found``, with so many log-odds ``more``."""
+        return logistic(self._relevance.log_odds(found.candidate.features) + more)
+
+    def _looked_back_at(self, found: Sequence[Found]) -> Iterator[tuple[float, Found]]:
+        """Those ``found`` that hold most of what a prompt looks back at, with their relevance."""
+        for one in found:
+            if one.candidate.share >= _MOST_OF_IT:
+                whole = one.candidate.share >= _WHOLE_SUBJECT
+                yield self._worth(one, _LOOKED_BACK_AT if whole else 0.0), one
 
     def _newest_first(
         self, hits: list[SessionHit], now: datetime, *, leaving_out: str
