@@ -19,8 +19,8 @@ from ...config.linear_model import logistic
 from ...config.patterns import regex
 from ..store.store import Store
 from . import table
-from .index import Found, PassageIndex, load_relevance
-from .wording import asks_about_the_world, subject_looked_back_at
+from .index import Candidate, Found, PassageIndex, load_relevance
+from .wording import asks_about_the_world, asks_what_holds, subject_looked_back_at
 
 # A later session is on the same subject if it shares so much of the earlier user's words: of their
 # terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
@@ -35,6 +35,11 @@ _WHOLE_SUBJECT = 0.9
 _MOST_OF_IT = 0.6
 # Who searches is given every session with so much of the words, weighted by how rare they are.
 _SEARCHED_SHARE = 0.5
+# A later session is on the subject of the best one if it holds so much of the question's terms, so
+# much of what that one holds of them and of their meaning, and is at most so much less like it.
+# Where the prompt asks what holds now, less is enough.
+_ALIKE = (0.5, 0.6, 0.7, 0.16)
+_ALIKE_NOW = (0.2, 0.4, 0.5, 0.3)
 _MOST_SHOWN = 2
 _MOST_REPORTED = 6
 _FEWEST_CHARS = 8
@@ -112,8 +117,8 @@ class Finder:
         weighed = [(self._worth(one, _ABOUT_THE_WORLD if world else 0.0), one) for one in found]
         subject = "" if world else subject_looked_back_at(text)
         if subject:
-            about = self._index.search(subject, scope, now, leaving_out=leaving_out)
-            weighed += self._looked_back_at(about)
+            found = self._index.search(subject, scope, now, leaving_out=leaving_out)
+            weighed += self._looked_back_at(found)
         best: dict[str, tuple[float, Found]] = {}
         for relevance, one in weighed:
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
@@ -129,6 +134,8 @@ class Finder:
             hits = [hit for hit in hits if _states(hit.passages)] or hits
         if hits:
             hits = self._newest_first(hits, now, leaving_out=session)
+        if hits and not any(hit.replaced_by for hit in hits):
+            hits = self._with_later_word(text, hits, found)
         told = {hit.session for hit in hits}
         rest = [
             pair for pair in ranked if pair[0] < self._floor and pair[1].episode.session not in told
@@ -145,6 +152,30 @@ class Finder:
             if one.candidate.share >= _MOST_OF_IT:
                 whole = one.candidate.share >= _WHOLE_SUBJECT
                 yield self._worth(one, _LOOKED_BACK_AT if whole else 0.0), one
+
+    def _with_later_word(
+        self, text: str, hits: list[SessionHit], found: Sequence[Found]
+    ) -> list[SessionHit]:
+        """``hits``, with a later session that holds most of what the first holds of the question.
+
+        What somebody says of a subject later may be one sentence among many on other things.
+        """
+        first = next((one for one in found if one.episode.session == hits[0].session), None)
+        if first is None:
+            return hits
+        likeness = _ALIKE_NOW if asks_what_holds(text) else _ALIKE
+        later = [
+            one
+            for one in found
+            if one.episode.began_at > first.episode.began_at
+            and one.episode.session != first.episode.session
+            and _is_alike(one.candidate, first.candidate, likeness)
+        ]
+        for one in sorted(later, key=lambda one: -one.candidate.order):
+            newer = self._hit(hits[0].relevance, one)
+            if _states(newer.passages):
+                return _in_place_of(hits[0], newer, hits)
+        return hits
 
     def _newest_first(
         self, hits: list[SessionHit], now: datetime, *, leaving_out: str
@@ -228,6 +259,18 @@ class Finder:
             if len(hits) >= limit:
                 break
         return tuple(hits)
+
+
+def _is_alike(
+    later: Candidate, best: Candidate, likeness: tuple[float, float, float, float]
+) -> bool:
+    """Whether ``later`` has as much of the question as ``likeness`` asks of what ``best`` has."""
+    least, share, coverage, behind = likeness
+    return (
+        later.share >= max(least, share * best.share)
+        and later.coverage >= coverage * best.coverage
+        and later.vector >= best.vector - behind
+    )
 
 
 def _as_said(session: str, scope: Scope, passages: Sequence[Passage]) -> SessionHit:

@@ -44,6 +44,7 @@ _ABOUT_THE_PROJECT = regex(
     r"|still)\b",
     re.IGNORECASE,
 )
+_WHAT_HOLDS = regex(r"\b(?:still|now|currently|nowadays|today|any ?more|yet)\b", re.IGNORECASE)
 _WORD = regex(r"\w(?:[\w'.-]*\w)?")
 # What frames a question about the past, besides what is dull anyway: nobody spoke about that.
 _FRAME: Final = DULL_WORDS | frozenset(
@@ -86,3 +87,8 @@ def asks_about_the_world(text: str) -> bool:
         _ABOUT_THE_WORLD.search(straight) is not None
         and _ABOUT_THE_PROJECT.search(straight) is None
     )
+
+
+def asks_what_holds(text: str) -> bool:
+    """Whether ``text`` is a short one that asks in so many words what holds by now."""
+    return _WHAT_HOLDS.search(_straight(text)) is not None

@@ -148,6 +148,16 @@ async def test_a_question_about_the_world_is_not_answered_by_who_mentions_it(tmp
         assert await shown(archive, "what is a JVM?") == []
 
 
+async def test_a_later_word_among_other_things_comes_before_what_it_replaces(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(MEETING, "s1"))
+        await archive.add(talk(CALLED, "s2", days_ago=5))
+        await archive.add(talk(RETRIES, "s3", days_ago=4))
+        newer, older = await shown(archive, "is the retention of the positions still open?")
+        assert (newer.session, newer.replaces) == ("s2", "s1")
+        assert (older.session, older.replaced_by) == ("s1", "s2")
+
+
 async def test_the_session_that_asks_replaces_nothing(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(RETRIES, "old", days_ago=20))

@@ -2,6 +2,7 @@ import pytest
 
 from subcog.sinks.passages.wording import (
     asks_about_the_world,
+    asks_what_holds,
     subject_looked_back_at,
 )
 
@@ -64,3 +65,9 @@ def test_a_question_about_the_world_names_nothing_of_ours(text):
 )
 def test_a_question_about_the_project_is_not_about_the_world(text):
     assert not asks_about_the_world(text)
+
+
+def test_a_question_may_ask_what_holds_by_now():
+    assert asks_what_holds("do we still deliver csv?")
+    assert not asks_what_holds("why do we deliver csv?")
+    assert not asks_what_holds("the boards froze again, " * 12 + "and still do")
