@@ -29,7 +29,8 @@ _LOOKS_BACK = regex(
     re.IGNORECASE,
 )
 _AFTER_A_QUESTION: Final = " \n.!)\"'"
-_TO_THE_AGENT = regex(r"\byou\b", re.IGNORECASE)
+# Of what the agent has just done, or was just spoken of: the session itself has that.
+_JUST_NOW = regex(r"\byou\b|\b(?:was|were|did|had) (?:that|it|this|those|these)\b", re.IGNORECASE)
 _ABOUT_THE_WORLD = regex(
     r"^\W*(?:(?:hey|hi|ok|so|and|btw|please|(?:can|could) you)\b\W*)*(?:"
     r"what(?:'s| is| are)(?: an?)?(?: (?!the\b)[\w-]+){1,3}\W*$"
@@ -60,10 +61,10 @@ _FRAME: Final = DULL_WORDS | frozenset(
 def subject_looked_back_at(text: str) -> str:
     """The words of ``text`` that say what it looks back at.
 
-    None where it does not ask, or is long, or asks the agent what it has just done.
+    None where it does not ask, or is long, or asks about what was just done or said.
     """
     straight = _straight(text)
-    if not straight or _TO_THE_AGENT.search(straight) or not _LOOKS_BACK.search(straight):
+    if not straight or _JUST_NOW.search(straight) or not _LOOKS_BACK.search(straight):
         return ""
     if not (straight.rstrip(_AFTER_A_QUESTION).endswith("?") or _ASKS.search(straight)):
         return ""

@@ -30,6 +30,7 @@ def test_what_a_question_looks_back_at_is_told_from_what_frames_it(asked, subjec
         "it still fails",
         "Jonas said no Java",
         "why did you delete the importer?",
+        "and on which machine was that tested?",
         "what did we decide yesterday?",
         "did we " + "say that of the importer and " * 6 + "why?",
     ],
