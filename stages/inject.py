@@ -34,7 +34,15 @@ from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, res
 from .injection.select import Choice, choose
 from .language.project_question import asked_of_project
 from .ports import Sessions
-from .sessions.quote import Quoted, out_of_context, outdated, quote_sessions, refused, shown_key
+from .sessions.quote import (
+    Quoted,
+    out_of_context,
+    outdated,
+    overtaken,
+    quote_sessions,
+    refused,
+    shown_key,
+)
 from .text.envelope import extend, neutralise, preview
 from .text.unicode import size_of
 
@@ -178,6 +186,9 @@ def _choose(
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
     refused_by_sessions = out_of_context(doubtful, hits) | outdated(found, hits)
+    later = overtaken(found, hits)
+    for one in candidates:
+        one.overtaken = later.get(one.memory.id, "")
     choice = choose(
         [one for one in candidates if one.memory.id not in refused_by_sessions],
         floor=context.min_relevance,

@@ -118,7 +118,7 @@ class SessionCalls:
         hits = [
             hit
             for scope in place.own
-            for hit in await archive.find(params.query, scope, most=params.limit)
+            for hit in await archive.find(params.query, scope, most=params.limit, searched=True)
         ]
         found = _best_first([hit for hit in hits if hit.passages])[: params.limit]
         return FoundSessions(query=params.query, sessions=tuple(map(_found, found)))

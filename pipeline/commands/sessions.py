@@ -21,11 +21,13 @@ from ...bus.sessions import (
     LearnedResult,
     LearnPlan,
     ListedSession,
+    SaidResult,
     SessionResult,
     SessionsResult,
     UnreadResult,
 )
 from ...bus.values import Scope
+from ...config.patterns import regex
 from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
@@ -48,6 +50,9 @@ from .shared import (
 )
 
 _SHOWN_LINES = 6
+_SHOWN_BEFORE = 30
+_FAR_INTO = 80
+_WORD = regex(r"[^\W_]+")
 # A session whose transcript was written to more lately may still go on.
 _ENDED_S = 3600
 _LEARN_S = 600.0
@@ -165,15 +170,32 @@ def _meant(params: dict[str, object], since: str | None, until: str | None) -> s
 
 def show_found(answer: FoundSessions) -> None:
     """Print the sessions that a search found, each with the words that were found in it."""
+    asked = frozenset(_WORD.findall(answer.query.casefold()))
     for session in answer.sessions:
         older = f"  older than {session.replaced_by}" if session.replaced_by else ""
         click.echo(f"{session.relevance:.2f}  {local_time(session.began_at)}  {session.id}{older}")
-        for said in session.said[:_SHOWN_LINES]:
-            click.echo(f"      {said.speaker}: {shorten(said.text, 100)}")
+        for said in _most_telling(session.said, asked):
+            click.echo(f"      {said.speaker}: {shorten(_from_what_was(asked, said.text), 100)}")
         if len(session.said) > _SHOWN_LINES:
             click.echo(f"      … {len(session.said) - _SHOWN_LINES} more")
     if not answer.sessions:
         click.echo("nothing found")
+
+
+def _most_telling(said: Sequence[SaidResult], asked: frozenset[str]) -> list[SaidResult]:
+    """Those of ``said`` with most of the words ``asked``, in the order in which they were said."""
+    held = [len(asked.intersection(_WORD.findall(one.text.casefold()))) for one in said]
+    best = sorted(range(len(said)), key=lambda at: -held[at])[:_SHOWN_LINES]
+    return [said[at] for at in sorted(best)]
+
+
+def _from_what_was(asked: frozenset[str], text: str) -> str:
+    """``text`` from shortly before the longest word ``asked`` on, if that is far into it."""
+    line = " ".join(text.split())
+    held = [word for word in _WORD.finditer(line) if word[0].casefold() in asked]
+    at = max(held, key=lambda word: len(word[0])).start() if held else 0
+    start = line.rfind(" ", 0, max(0, at - _SHOWN_BEFORE)) + 1
+    return f"…{line[start:]}" if start and at > _FAR_INTO else line
 
 
 # --- what is on the disk already -----------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -14,16 +15,31 @@ from msgspec.structs import replace
 from ...bus.prompts import Span
 from ...bus.sessions import Passage, SessionHit
 from ...bus.values import Scope
+from ...config.linear_model import logistic
 from ...config.patterns import regex
 from ..store.store import Store
 from . import table
-from .index import Found, PassageIndex, load_relevance
+from .index import Candidate, Found, PassageIndex, load_relevance
+from .wording import asks_about_the_world, asks_what_holds, subject_looked_back_at
 
 # A later session is on the same subject if it shares so much of the earlier user's words: of their
 # terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
 # of 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
 _SAME_SUBJECT = (0.30, 0.30)
 _SAME_QUESTION = (0.12, 0.20)
+# What the wording of a prompt is worth, in log-odds. What is looked back at has to stand in the
+# session almost whole, else the share that makes it an ordinary question.
+_LOOKED_BACK_AT = 2.5
+_ABOUT_THE_WORLD = -4.0
+_WHOLE_SUBJECT = 0.9
+_MOST_OF_IT = 0.6
+# Who searches is given every session with so much of the words, weighted by how rare they are.
+_SEARCHED_SHARE = 0.5
+# A later session is on the subject of the best one if it holds so much of the question's terms, so
+# much of what that one holds of them and of their meaning, and is at most so much less like it.
+# Where the prompt asks what holds now, less is enough.
+_ALIKE = (0.5, 0.6, 0.7, 0.16)
+_ALIKE_NOW = (0.2, 0.4, 0.5, 0.3)
 _MOST_SHOWN = 2
 _MOST_REPORTED = 6
 _FEWEST_CHARS = 8
@@ -72,35 +88,94 @@ class Finder:
         self._relevance = load_relevance()
 
     async def find(
-        self, text: str, scope: Scope, *, session: str = "", most: int = _MOST_SHOWN
+        self,
+        text: str,
+        scope: Scope,
+        *,
+        session: str = "",
+        most: int = _MOST_SHOWN,
+        searched: bool = False,
     ) -> tuple[SessionHit, ...]:
         """What at most ``most`` other sessions of ``scope`` than ``session`` hold on ``text``.
 
         The best first. Where a newer session speaks of the same subject it comes first, and says
-        which one it replaces. Those that are not relevant enough come last, without passages.
+        which one it replaces. Those that are not relevant enough come last, without passages. Where
+        somebody ``searched`` for the text, sessions that hold its words are relevant enough.
         """
-        if len(text.strip()) < _FEWEST_CHARS or not self._index.passages:
+        if not self._index.passages or len(text.strip()) < (1 if searched else _FEWEST_CHARS):
             return ()
-        work = partial(self._find, text, scope, session, most)
+        work = partial(self._find, text, scope, session, most, searched)
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
-    def _find(self, text: str, scope: Scope, session: str, most: int) -> tuple[SessionHit, ...]:
+    def _find(
+        self, text: str, scope: Scope, session: str, most: int, searched: bool
+    ) -> tuple[SessionHit, ...]:
         now = self._clock()
-        found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
+        leaving_out = [session] if session else []
+        found = self._index.search(text, scope, now, leaving_out=leaving_out)
+        world = asks_about_the_world(text)
+        weighed = [(self._worth(one, _ABOUT_THE_WORLD if world else 0.0), one) for one in found]
+        subject = "" if world else subject_looked_back_at(text)
+        if subject:
+            found = self._index.search(subject, scope, now, leaving_out=leaving_out)
+            weighed += self._looked_back_at(found)
         best: dict[str, tuple[float, Found]] = {}
-        for one in found:
-            relevance = self._relevance.probability(one.candidate.features)
+        for relevance, one in weighed:
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
-        shown = [pair for pair in ranked if pair[0] >= self._floor][:most]
+        held = _SEARCHED_SHARE if searched else math.inf
+        shown = [
+            pair for pair in ranked if pair[0] >= self._floor or pair[1].candidate.share >= held
+        ][:most]
         hits = [self._hit(relevance, one) for relevance, one in shown]
-        # Who only asked the same before was answered from what others had settled.
-        hits = [hit for hit in hits if _states(hit.passages)] or hits
+        if not searched:
+            # Who only asked the same before was answered from what others had settled.
+            hits = [hit for hit in hits if _states(hit.passages)] or hits
         if hits:
             hits = self._newest_first(hits, now, leaving_out=session)
-        rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
+        if hits and not any(hit.replaced_by for hit in hits):
+            hits = self._with_later_word(text, hits, found)
+        told = {hit.session for hit in hits}
+        rest = [
+            pair for pair in ranked if pair[0] < self._floor and pair[1].episode.session not in told
+        ][:_MOST_REPORTED]
         return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
+
+    def _worth(self, found: Found, more: float) -> float:
+        """The relevance of ``found``, with so many log-odds ``more``."""
+        return logistic(self._relevance.log_odds(found.candidate.features) + more)
+
+    def _looked_back_at(self, found: Sequence[Found]) -> Iterator[tuple[float, Found]]:
+        """Those ``found`` that hold most of what a prompt looks back at, with their relevance."""
+        for one in found:
+            if one.candidate.share >= _MOST_OF_IT:
+                whole = one.candidate.share >= _WHOLE_SUBJECT
+                yield self._worth(one, _LOOKED_BACK_AT if whole else 0.0), one
+
+    def _with_later_word(
+        self, text: str, hits: list[SessionHit], found: Sequence[Found]
+    ) -> list[SessionHit]:
+        """``hits``, with a later session that holds most of what the first holds of the question.
+
+        What somebody says of a subject later may be one sentence among many on other things.
+        """
+        first = next((one for one in found if one.episode.session == hits[0].session), None)
+        if first is None:
+            return hits
+        likeness = _ALIKE_NOW if asks_what_holds(text) else _ALIKE
+        later = [
+            one
+            for one in found
+            if one.episode.began_at > first.episode.began_at
+            and one.episode.session != first.episode.session
+            and _is_alike(one.candidate, first.candidate, likeness)
+        ]
+        for one in sorted(later, key=lambda one: -one.candidate.order):
+            newer = self._hit(hits[0].relevance, one)
+            if _states(newer.passages):
+                return _in_place_of(hits[0], newer, hits)
+        return hits
 
     def _newest_first(
         self, hits: list[SessionHit], now: datetime, *, leaving_out: str
@@ -184,6 +259,18 @@ class Finder:
             if len(hits) >= limit:
                 break
         return tuple(hits)
+
+
+def _is_alike(
+    later: Candidate, best: Candidate, likeness: tuple[float, float, float, float]
+) -> bool:
+    """Whether ``later`` has as much of the question as ``likeness`` asks of what ``best`` has."""
+    least, share, coverage, behind = likeness
+    return (
+        later.share >= max(least, share * best.share)
+        and later.coverage >= coverage * best.coverage
+        and later.vector >= best.vector - behind
+    )
 
 
 def _as_said(session: str, scope: Scope, passages: Sequence[Passage]) -> SessionHit:

@@ -44,6 +44,7 @@ class Candidate(Struct, frozen=True):
     order: float
     share: float
     coverage: float
+    vector: float
     features: tuple[float, ...]
 
 
@@ -77,6 +78,7 @@ def candidates_of(
             order=float(order[at]),
             share=float(measured.share[at]),
             coverage=float(measured.coverage_p2[at]),
+            vector=float(measured.vector[at]),
             features=(
                 float(measured.coverage_p2[at]),
                 float(measured.coverage_p4[at]),

@@ -130,6 +130,16 @@ def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str
     return found
 
 
+def overtaken(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
+    """The ids of automatic ``memories`` on whose session's subject a newer one spoke, in words."""
+    newer = {hit.session: hit.replaced_by for hit in hits if hit.replaced_by}
+    return {
+        memory.id: f"{short_id(newer[session])} spoke of it: where they differ, that holds"
+        for memory in memories
+        if (session := memory.provenance.session) in newer and AUTO_CAPTURED in memory.tags
+    }
+
+
 def out_of_context(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
     """The ids of automatic ``memories`` whose own session does not bear on the prompt, and why.
 

@@ -84,7 +84,7 @@ class Note(Value, frozen=True, kw_only=True):
     """One memory as it is quoted. ``source`` is made by ``source_of``; empty leaves it out.
 
     ``author`` is the member of the team who wrote it, as it was sent; empty leaves that out.
-    ``since`` says what changed in the code that it names, empty for nothing; ``denied_by`` is a
+    ``since`` says what became of it and of its code, empty for nothing; ``denied_by`` is a
     file of instructions that says otherwise, by a name of our own. ``day`` is given instead of its
     age where the day itself was asked for.
     """

@@ -10,7 +10,7 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.prompts import IntentType, ProjectFacts, Span
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.signals import abstained, injected, told
-from subcog.bus.values import NAMESPACES
+from subcog.bus.values import AUTO_CAPTURED, NAMESPACES, Provenance
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject
 from subcog.stages.injection.candidate import weight
 from subcog.stages.language.time_question import read_time_question
@@ -366,6 +366,21 @@ def test_what_was_said_is_quoted_after_the_memories_in_one_envelope():
     assert "  > user: No. Seven attempts. Eight trips it." in built.text
     assert built.tokens == count_tokens(built.text)
     assert [one.quoted for one in built.sessions] == [True]
+
+
+def test_a_memory_of_a_session_on_whose_subject_a_newer_one_spoke_says_so():
+    [hit] = make_hits(1)
+    kept = replace(
+        hit.memory, tags=(AUTO_CAPTURED,), provenance=Provenance(session="0f3e2d1c", hook="Stop")
+    )
+    newer = session_hit(session="9a8b7c6d", replaces="0f3e2d1c")
+    older = session_hit(replaced_by="9a8b7c6d")
+    classified = make_classified((replace(hit, memory=kept),), make_intent())
+    built = run(with_sessions(classified, newer, older))
+    [head] = [line for line in built.text.split("\n") if line.startswith("- mem_")]
+    assert head.endswith("since then ses_9a8b7c6d spoke of it: where they differ, that holds")
+    built = run(with_sessions(classified, session_hit()))
+    assert "since then" not in built.text
 
 
 def test_an_order_gets_what_was_said_although_no_memory_answers_it():

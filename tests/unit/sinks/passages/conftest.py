@@ -31,6 +31,30 @@ IDLE = (
     ("user", "thanks, makes sense"),
     ("agent", "You are welcome."),
 )
+MEETING = (
+    (
+        "user",
+        "It was a long meeting on the bus. Henk, who runs the machines in the cabinet, wants no JVM"
+        " on them, and every Java process needs a form. I edit in vim there, by the way.",
+    ),
+    ("agent", "Then a single binary fits best; it keeps its log in files."),
+    ("user", "Yes, we take that. And a dead letter table is out, he hates blobs in the backups."),
+    ("agent", "Broken files are moved to a directory, with the reason in a file beside each."),
+    ("user", "fine. what about the retention of the positions, could we keep only a week? dunno"),
+    ("agent", "A week is short for reports. I would propose 60 days, but leave it open for now."),
+)
+CALLED = (
+    ("user", "The curve is an hour early in summer, is that our daylight saving?"),
+    ("agent", "The file is in UTC+1 all year, so the reader uses a fixed offset now."),
+    (
+        "user",
+        "good. and the lawyers called about the retention of the positions that you proposed: it is"
+        " 13 months, because of the statute. everything in the database is UTC from now on, too",
+    ),
+    ("agent", "Changed, and two naive columns are converted in one migration."),
+    ("user", "can you draw the curve below the berths as well"),
+    ("agent", "It is a polyline below the rows now."),
+)
 
 
 def talk(turns, session="s1", *, days_ago=10, scope=HERE):

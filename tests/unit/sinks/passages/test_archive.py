@@ -8,7 +8,18 @@ from subcog.sinks.passages import archive as module
 from subcog.sinks.passages.index import CONTEXT_PASSAGES
 from tests.stores import FakeClock
 
-from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened, talk
+from .conftest import (
+    CALLED,
+    ELSEWHERE,
+    HERE,
+    IDLE,
+    MEETING,
+    NOW,
+    RETRIES,
+    RETRIES_LATER,
+    opened,
+    talk,
+)
 
 YEAR = timedelta(days=365)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,6 +115,47 @@ async def test_who_searches_is_given_as_many_sessions_as_they_ask_for(tmp_path, 
             await archive.add(talk(IDLE, f"idle{number}", days_ago=30 + number))
         assert len(await shown(archive)) == 2
         assert len(await shown(archive, most=4)) == 4
+
+
+async def test_who_searches_finds_a_word_however_little_it_says(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(MEETING, "s1"))
+        await archive.add(talk(RETRIES, "s2", days_ago=5))
+        for word in ("JVM", "Henk", "vim"):
+            [hit] = await shown(archive, word, searched=True)
+            assert hit.session == "s1"
+            assert await shown(archive, word) == []
+        assert await shown(archive, "zeppelin", searched=True) == []
+        assert await shown(archive, "the", searched=True) == []
+
+
+async def test_who_asks_what_somebody_said_finds_one_sentence_of_a_long_session(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(MEETING, "s1"))
+        await archive.add(talk(RETRIES, "s2", days_ago=5))
+        await archive.add(talk(IDLE, "s3", days_ago=4))
+        for asked in ("what did Henk want?", "remind me what Henk said about java"):
+            [hit] = await shown(archive, asked)
+            assert hit.session == "s1"
+        assert await shown(archive, "what did Ilaria want?") == []
+
+
+async def test_a_question_about_the_world_is_not_answered_by_who_mentions_it(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        for name, turns in (("s1", MEETING), ("s2", CALLED), ("s3", RETRIES), ("s4", IDLE)):
+            await archive.add(talk(turns, name))
+        assert [hit.session for hit in await shown(archive, "what about the JVM?")] == ["s1"]
+        assert await shown(archive, "what is a JVM?") == []
+
+
+async def test_a_later_word_among_other_things_comes_before_what_it_replaces(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(MEETING, "s1"))
+        await archive.add(talk(CALLED, "s2", days_ago=5))
+        await archive.add(talk(RETRIES, "s3", days_ago=4))
+        newer, older = await shown(archive, "is the retention of the positions still open?")
+        assert (newer.session, newer.replaces) == ("s2", "s1")
+        assert (older.session, older.replaced_by) == ("s1", "s2")
 
 
 async def test_the_session_that_asks_replaces_nothing(tmp_path, embedder):
