@@ -141,14 +141,21 @@ def _no_latest(
     raise NotImplementedError
 
 
+_ANY_AGE_DAYS = 36_500
+
+
 @asynccontextmanager
 async def scratch_app(settings: Settings) -> AsyncIterator[tuple[App, Path]]:
     """The product, loaded, in a folder of its own, and a project's folder; both go afterwards.
 
-    It has neither team nor language model.
+    It has neither team nor language model, and no session is too old for it: what is evaluated today
+    has to come to the same in a year.
     """
     alone = replace(
-        settings, team=replace(settings.team, url=""), llm=replace(settings.llm, model="")
+        settings,
+        team=replace(settings.team, url=""),
+        llm=replace(settings.llm, model=""),
+        sessions=replace(settings.sessions, days=_ANY_AGE_DAYS),
     )
     with TemporaryDirectory(prefix="subcog-eval-") as scratch:
         paths = find_paths({"HOME": scratch, "SUBCOG_HOME": f"{scratch}/home"})

@@ -66,13 +66,13 @@ def test_the_figures_count_facts_silence_and_which_session_comes_first():
     assert "shown         0.750" in "\n".join(report.lines())
 
 
-def test_sessions_go_through_the_product(tmp_path):
+def test_sessions_of_any_age_go_through_the_product(tmp_path):
     talk = [
         {"role": "user", "text": "How many retries should the payment worker make on a card?"},
         {"role": "assistant", "text": "Three is usual; the bank bills every attempt, though."},
         {"role": "user", "text": OLD},
     ]
-    session = {"id": "a/b", "started_at": "2026-10-01T09:00:00+00:00", "turns": talk}
+    session = {"id": "a/b", "started_at": "2019-10-01T09:00:00+00:00", "turns": talk}
     prompts = [
         {
             "id": "a",
@@ -106,7 +106,7 @@ def test_an_empty_set_is_refused(tmp_path):
 
 
 def test_a_prompt_that_amends_nothing_is_refused(tmp_path):
-    session = {"id": "s", "started_at": "2026-10-01T09:00:00+00:00", "turns": []}
+    session = {"id": "s", "started_at": "2019-10-01T09:00:00+00:00", "turns": []}
     (tmp_path / "sessions.jsonl").write_text(json.dumps(session))
     (tmp_path / "prompts.jsonl").write_text('{"id": "p", "prompt": "x", "kind": "amended"}')
     with pytest.raises(ValueError, match="prompt p is amended"):
