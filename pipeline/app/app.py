@@ -38,6 +38,7 @@ from ...stages.enrichment.guide_parser import read_guide
 from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness
 from ...stages.language.code_names import code_names
+from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
 from ...stages.statements.comparison import amends, contradicts, says_same, settles
@@ -244,8 +245,13 @@ class App:
         depths = self.bus.depths()
         return any(depths[stage] for stage in INDEXING)
 
-    def _redacted(self, text: str) -> str:
-        return self.redactor.redact(text).text
+    def _redacted(self, text: str, known: KnownSecrets | None = None) -> str:
+        return self.redactor.redact(text, known).text
+
+    def known_secrets(self, session: str) -> KnownSecrets:
+        """What was given away in ``session``; what is noted there is kept as long as its record."""
+        state = self.sessions.find(session)
+        return KnownSecrets() if state is None else state.part(KnownSecrets)
 
     # --- memory ----------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnre
 from ...stages.capture import task_record as task
 from ...stages.capture.review import MAX_FOUND, SessionReader, Statement, batches, choose
 from ...stages.moments.preserve import preserve
+from ...stages.redaction.known import KnownSecrets
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
 from .archives import RESERVE_S, Conversations, NotStored
@@ -84,7 +85,7 @@ class SessionReviewer:
         transcripts: Transcripts,
         captures: ReviewCaptures,
         conversations: Conversations,
-        clean: Callable[[str], str],
+        clean: Callable[[str, KnownSecrets | None], str],
         new_id: Callable[[], str],
     ) -> None:
         self._bus = bus
@@ -128,7 +129,8 @@ class SessionReviewer:
             self._awaited.pop(request.trace, None)
         new = (statement.note for statement in (*progress.found, *glance))
         points = [*self._points(event), *new]
-        body = preserve(event.client, points, captured=len(progress.kept), clean=self._clean)
+        clean = self._cleaner(event)
+        body = preserve(event.client, points, captured=len(progress.kept), clean=clean)
         return ResponseReady(trace=event.trace, body=body)
 
     def _points(self, event: CompactionStarted) -> list[Noted]:
@@ -234,8 +236,13 @@ class SessionReviewer:
             agent=bool(event.agent),
             work=work,
             min_confidence=moment_of(self._settings, event.hook).min_confidence,
-            clean=self._clean,
+            clean=self._cleaner(event),
         )
+
+    def _cleaner(self, event: CompactionStarted | ReviewRequested) -> Callable[[str], str]:
+        """Redacts what the session of ``event`` says, by what was given away there before too."""
+        known = self._sessions.state(event.session).part(KnownSecrets)
+        return lambda text: self._clean(text, known)
 
     def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:
         """The reader of the session's exchanges; a sub-agent's transcript has one of its own."""
@@ -243,7 +250,7 @@ class SessionReviewer:
             return state.exchanges.fork()
         return ExchangeReader(
             event.session,
-            clean=self._clean,
+            clean=self._cleaner(event),
             own=_own_words,
             relative=partial(task.within, root=event.place.root),
             agent=bool(event.agent),
