@@ -37,7 +37,8 @@ class Candidate:
 
     ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
     ``day`` tells when it was made, where that was asked for; ``brief`` keeps it short. ``code`` is
-    what became of the code that the memory names, as far as that is known.
+    what became of the code that the memory names, as far as that is known. ``amended_by`` is the id
+    of a newer one that contradicts a part of it, and leaves the rest.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Candidate:
         self.score = min(1.0, self.value)
         self.code = code
         self.otherwise = NOT_DENIED
+        self.amended_by = ""
         self._kind = kind
         self._clean = clean
 
@@ -89,7 +91,8 @@ class Candidate:
     def since(self) -> str:
         """What became of it and of its code since it was kept, in a few words; "" for nothing."""
         resolved = RESOLVED if is_closed_since(self.memory) else ""
-        return ", ".join(filter(None, (resolved, self._clean(remark(self.code)))))
+        amended = f"partly outdated by {self.amended_by}" if self.amended_by else ""
+        return ", ".join(filter(None, (resolved, amended, self._clean(remark(self.code)))))
 
     @property
     def gone(self) -> str | None:
