@@ -8,6 +8,7 @@ the daemon; and what is read twice has the same identity, so that it is stored o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 
@@ -47,6 +48,8 @@ _GLANCED = 3
 # A client writes its last word into the transcript a moment after it says that it stopped.
 _LAST_WORD_S = 0.1
 _LAST_WORD_TRIES = 5
+# So many of the user's last messages, and so much of each, are read for what they give away.
+_HEARD, _HEARD_CHARS = 50, 20_000
 
 
 class ReviewState(Struct):
@@ -59,6 +62,7 @@ class ReviewState(Struct):
     points: list[Noted] = field(default_factory=list)
     work: task.Work | None = None
     exchanges: ExchangeReader | None = None
+    has_heard: bool = False
 
 
 class Reviews(dict[Scope, ReviewState]):
@@ -198,6 +202,9 @@ class SessionReviewer:
         if state.work is not None:
             state.work.version = None  # if this fails midway, nobody knows which it is
 
+        if not state.has_heard:
+            await self._hear(event)
+            state.has_heard = True
         async for part in self._parts(event):
             study, earlier = self._study(event, work), progress.found
             messages = await self._conversations.unforgotten(event, part.messages)
@@ -219,6 +226,14 @@ class SessionReviewer:
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
         return LearnedResult(passages=passages, memories=len(progress.kept), tasks=tasks)
+
+    async def _hear(self, event: ReviewRequested) -> None:
+        """Know what the user gave away lately, before a restart or after it was said otherwise."""
+        with suppress(TranscriptUnreadable):
+            messages = await self._transcripts.end_of(event.transcript)
+            said = [one.text for one in messages if one.role == "user" and one.text]
+            read = partial(_clean_all, said[-_HEARD:], self._cleaner(event))
+            await anyio.to_thread.run_sync(read, limiter=self._one_at_a_time)
 
     async def _settle(
         self, event: ReviewRequested, study: SessionReader, progress: Progress
@@ -283,6 +298,11 @@ class SessionReviewer:
 def _read(batch: Sequence[Message], study: SessionReader, exchanges: ExchangeReader) -> None:
     study.read(batch)
     exchanges.read(batch)
+
+
+def _clean_all(texts: Sequence[str], clean: Callable[[str], str]) -> None:
+    for text in texts:
+        clean(text[:_HEARD_CHARS])
 
 
 def _own_words(text: str) -> str:

@@ -49,9 +49,13 @@ async def test_what_was_given_away_in_a_turn_is_hidden_in_the_next(tmp_path):
         await house.stop()
         house.say(f"Done; the script uses {secret}.", role="assistant")
         await house.stop()
+        house.forget()
+        house.say(f"It ran with {secret}.", role="assistant")
+        await house.stop()
 
     said = [one.text for _, one in house.conversations.kept]
-    assert said[-1] == "Done; the script uses [redacted:said-secret]."
+    assert "Done; the script uses [redacted:said-secret]." in said
+    assert said[-1] == "It ran with [redacted:said-secret]."
     assert secret not in str(said)
 
 
