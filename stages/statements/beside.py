@@ -5,7 +5,7 @@ What is replaced is not shown any more: where both may hold, they had better sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...config.patterns import regex
 from .canonical import LIGHT, SLOTS, SURROUNDINGS, TIMES, UNITS, canonical
@@ -55,6 +55,7 @@ _ENDS_SUBJECT = _VERBS | frozenset((",", ";", ":", "(", "\u2014", "\u2013"))
 _DAYS = frozenset(("day", "days"))
 _MOST_IN_SUBJECT = 6
 _SPEAKERS = frozenset("we i you they it he she there nobody everybody".split())
+_WHOLE = frozenset("all every each everything".split())
 _NUMBERED = regex(r"[a-z]{1,10}[-_#]?\d{1,6}(?:\.\d{1,3})*")
 _COUNTED = frozenset("rev revision version phase tier zone region shard level".split())
 _PREPOSITIONS = frozenset(SLOTS) | frozenset(
@@ -154,8 +155,18 @@ def _subject(statement: Statement) -> list[str]:
 
 
 def _qualified_apart(newer: Statement, older: Statement) -> bool:
-    """Whether one noun has another word before it in each, as in "nightly jobs", "weekly jobs"."""
-    ours, theirs = _qualifiers(newer), _qualifiers(older)
+    """Whether one noun has another word beside it in each.
+
+    As in "nightly jobs" and "weekly jobs", "tickets from schools" and "tickets from parents".
+    """
+    return _differ(newer, older, _qualifiers) or _differ(newer, older, _complement)
+
+
+def _differ(
+    newer: Statement, older: Statement, read: Callable[[Statement], dict[str, str]]
+) -> bool:
+    """Whether what ``read`` finds beside one noun is another word, unknown to the other one."""
+    ours, theirs = read(newer), read(older)
     said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
     return any(
         ours[head] != theirs[head] and ours[head] not in known and theirs[head] not in said
@@ -175,6 +186,15 @@ def _qualifiers(statement: Statement) -> dict[str, str]:
             continue
         found.setdefault(canonical(word), canonical(before))
     return found
+
+
+def _complement(statement: Statement) -> dict[str, str]:
+    """For the noun that the subject begins with the word after its preposition."""
+    words = [word for word in _subject(statement) if word not in _ARTICLES]
+    for head, preposition, word in zip(words[:2], words[1:], words[2:], strict=False):
+        if preposition in _PREPOSITIONS and head not in LIGHT:
+            return {canonical(head): canonical(word)}
+    return {}
 
 
 def _may_qualify(word: str) -> bool:
@@ -213,9 +233,14 @@ def _is_of_a_part(newer: Statement, older: Statement) -> bool:
     clause, *_ = _CLAUSE.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
     known = frozenset(map(canonical, older.words))
     for match in _FOR.finditer(clause):
-        words = [word for word in match["what"].split() if word not in _ARTICLES]
-        if not words or any(word in UNITS or word in TIMES or word[0].isdigit() for word in words):
+        what = match["what"].split()
+        words = [word for word in what if word not in _ARTICLES]
+        if not words or not _WHOLE.isdisjoint(what) or any(map(_is_measure, words)):
             continue
         if known.union(_REASONS).isdisjoint(map(canonical, words)):
             return True
     return False
+
+
+def _is_measure(word: str) -> bool:
+    return word in UNITS or word in TIMES or canonical(word)[:1].isdigit()

@@ -80,6 +80,11 @@ BESIDE = [  # what is told, and what holds all the same
         "Weekend alerts no longer go to the on-call phone but to a ticket queue",
         "Weekday alerts go to the on-call phone",
     ),
+    (
+        "Tickets from parents are no longer answered within one day but within three",
+        "Tickets from schools are answered within one day",
+    ),
+    ("Invoices in EUR are no longer rounded", "Invoices in CHF are rounded to 5 cents"),
     ("On rev C the fan is no longer on PB4 but on PA8", "On rev B the fan is on PB4"),
     ("The primary moved from Frankfurt to Dublin", "Read replicas run in Frankfurt"),
     ("We dropped Redis for the job queue, sessions stay in Redis", "We use Redis for sessions"),
@@ -121,9 +126,13 @@ def test_what_is_of_another_place_or_added_contradicts_nothing(newer, older):
     assert claim_of(newer).holds_beside(claim_of(older))
 
 
-def test_when_something_is_done_may_still_change():
+def test_what_is_of_the_same_may_still_change():
     assert settles("Releases were moved from Monday to Wednesday", "Releases are cut on Mondays")
     assert contradicts("We deploy on Monday", "We deploy on Friday")
+    told = "Payments switched from Stripe to Adyen for all countries"
+    assert settles(told, "Payments go through Stripe")
+    told = "The web app no longer caches for 5 minutes but for one"
+    assert settles(told, "The web app caches for 5 minutes")
 
 
 def test_a_change_may_leave_a_part():
