@@ -36,6 +36,7 @@ INVISIBLE = re.compile(
 LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
+GIVEN_AWAY = re.compile(r"(?=[^\d]{0,199}\d)(?=[^A-Za-z]{0,199}[A-Za-z])[^\s\[\]]{8,200}")
 RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "secrets.toml")
 KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
 MAX_PROMPT_CHARS = 200_000
@@ -188,16 +189,23 @@ def _usable(rule: dict[str, Any]) -> Rule:
 
 
 def scrub(text: str, rules: Iterable[Rule]) -> str:
-    """``text`` with every match of a rule, or of the group that the rule names, replaced."""
+    """``text`` with every match of a rule, or of the group that the rule names, replaced.
+
+    A long, mixed value that one gives away is replaced wherever else it stands.
+    """
+    found: dict[str, str] = {}
     for name, pattern, group in rules:
-        text = pattern.sub(partial(_replaced, name, group), text)
+        text = pattern.sub(partial(_replaced, name, group, found), text)
+    for value in sorted(filter(GIVEN_AWAY.fullmatch, found), key=len, reverse=True):
+        text = text.replace(value, f"[redacted:{found[value]}]")
     return text
 
 
-def _replaced(name: str, group: int | str, match: re.Match[str]) -> str:
+def _replaced(name: str, group: int | str, found: dict[str, str], match: re.Match[str]) -> str:
     start, end = match.span(group)
     if start < 0:
         return match[0]
+    found[match.string[start:end]] = name
     before, after = match.string[match.start() : start], match.string[end : match.end()]
     return f"{before}[redacted:{name}]{after}"
 

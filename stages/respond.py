@@ -32,7 +32,7 @@ _MAX_LINE_CHARS = 140
 _OPENING = {
     "stored": "kept as",
     "merged": "known already, merged into",
-    "pending": "not stored yet as",
+    "pending": "will be kept as",
     "declined": "not kept as",
     "failed": "could not be stored now as",
 }

@@ -54,6 +54,16 @@ def iban(rng, country, length):
     return f"{country}{98 - number % 97:02d}{account}"
 
 
+def french_number(rng):
+    body = f"{rng.randint(1, 2)}{rng.randint(10, 99)}0{rng.randint(1, 9)}75{rng.randint(100000, 999999)}"
+    return f"{body}{97 - int(body) % 97:02d}"
+
+
+def chinese_id(rng):
+    body = f"1101051949123{rng.randint(1000, 1999)}"
+    return body + "10X98765432"[sum(int(d) * pow(2, 17 - at, 11) for at, d in enumerate(body)) % 11]
+
+
 # Tokens that are known by a prefix: rule name, and how to make one.
 TOKENS = [
     ("aws-access-key", lambda r: "AK" + "IA" + some(r, 16, UPPER)),
@@ -175,6 +185,8 @@ SETTINGS = [
     ("phone-number", "call {} at night", lambda r: f"({r.randint(201, 989)}) {r.randint(201, 989)}-{r.randint(1000, 9999)}"),
     ("phone-number", "phone: {}", lambda r: f"0664 {r.randint(1000000, 9999999)}"),
     ("social-security-number", "SSN {}", lambda r: f"{r.randint(100, 665)}-{r.randint(10, 99)}-{r.randint(1000, 9999)}"),
+    ("social-security-number", "NIR {}", french_number),
+    ("national-id", "id {}", chinese_id),
     ("private-key", "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\n{}\nPrivate-MAC: 00", lambda r: some(r, 64, B64)),
 ]  # fmt: skip
 BLOCKS = ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]  # fmt: skip

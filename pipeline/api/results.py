@@ -70,12 +70,23 @@ def memory_answer(memory: Memory, newer: Memory | None = None) -> MemoryResult:
 
 def history_answer(versions: Sequence[Memory]) -> HistoryResult:
     """``history``: ``versions`` are those of one memory, oldest first."""
+    pairs = zip((None, *versions), versions, strict=False)
     return HistoryResult(
         id=versions[-1].id,
         versions=tuple(
-            MemoryVersion(**_whole(memory), reason=memory.provenance.gate) for memory in versions
+            MemoryVersion(**_whole(memory), reason=_why_version(before, memory))
+            for before, memory in pairs
         ),
     )
+
+
+def _why_version(before: Memory | None, memory: Memory) -> str:
+    """Why ``memory`` came after ``before``; what was read in its text later has no reason noted."""
+    if before is None or memory.provenance != before.provenance:
+        return memory.provenance.gate
+    if memory.contradicts is not None and memory.contradicts != before.contradicts:
+        return f"noted that it contradicts {memory.contradicts}"
+    return "noted where its code is" if memory.anchors != before.anchors else memory.provenance.gate
 
 
 def said_around(passage: Passage, statement: str) -> SaidAround | None:

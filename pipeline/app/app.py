@@ -38,6 +38,7 @@ from ...stages.enrichment.guide_parser import read_guide
 from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness
 from ...stages.language.code_names import code_names
+from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
 from ...stages.statements.comparison import amends, contradicts, says_same, settles
@@ -136,7 +137,10 @@ class App:
         self.activity = Activity(clock=clock, stages=self.prompt_log.stages)
         self.llm = self._build_llm() if _is_llm_used(settings) else None
         self.captures = CaptureService(
-            self.bus, new_id=new_id, store_problem=lambda: self.archive.problem
+            self.bus,
+            new_id=new_id,
+            store_problem=lambda: self.archive.problem,
+            hear=self._note_secrets,
         )
         self.lore = GuideIndex(
             archive=self.archive.get,
@@ -244,8 +248,17 @@ class App:
         depths = self.bus.depths()
         return any(depths[stage] for stage in INDEXING)
 
-    def _redacted(self, text: str) -> str:
-        return self.redactor.redact(text).text
+    def _redacted(self, text: str, known: KnownSecrets | None = None) -> str:
+        return self.redactor.redact(text, known).text
+
+    def _note_secrets(self, session: str, text: str) -> None:
+        """Know what ``text`` gives away when more of ``session`` is kept."""
+        self.redactor.redact(text, self.sessions.state(session).part(KnownSecrets))
+
+    def known_secrets(self, session: str) -> KnownSecrets:
+        """What was given away in ``session``; what is noted there is kept as long as its record."""
+        state = self.sessions.find(session)
+        return KnownSecrets() if state is None else state.part(KnownSecrets)
 
     # --- memory ----------------------------------------------------------------------------------
 

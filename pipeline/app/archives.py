@@ -27,6 +27,7 @@ from ...bus.values import Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
 from ...sinks.project.reflog import Checkout
 from ...stages.ports import RecallUnavailable
+from ...stages.redaction.known import KnownSecrets
 from ...stages.sessions.exchanges import Utterance
 from ...stages.sessions.last_session import tells_of_work
 from .checkouts import Checkouts
@@ -444,17 +445,23 @@ class RedactionCache:
     By Python's own hash, which is keyed anew in each process: nobody can make two texts meet.
     """
 
-    def __init__(self, redact: Callable[[str], str], *, max_texts: int = MAX_TEXTS) -> None:
+    def __init__(
+        self,
+        redact: Callable[[str, KnownSecrets | None], str],
+        *,
+        max_texts: int = MAX_TEXTS,
+    ) -> None:
         self._redact = redact
         self._max_texts = max_texts
         self._spotless: dict[int, None] = {}
         self._lock = threading.Lock()  # a review cleans in a thread
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, known: KnownSecrets | None = None) -> str:
+        """``text`` redacted, with what is ``known`` of its session."""
         key = hash(text)
         if key in self._spotless:
-            return text
-        cleaned = self._redact(text)
+            return known.hide(text)[0] if known else text
+        cleaned = self._redact(text, known)
         if cleaned == text:
             with self._lock:
                 self._spotless[key] = None

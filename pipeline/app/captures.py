@@ -33,17 +33,30 @@ _CHOICE = 4
 # So many are looked at for the one that somebody says to be done: two may be meant.
 _CLOSE_AMONG = 20
 _MOST_RECORDS = 10
+# So much of a prompt is read for what it gives away, while its hook waits: 5 ms.
+_HEARD_CHARS = 20_000
 
 Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
 
 class CaptureService:
-    """Fulfils the ``Keeper`` port over the bus."""
+    """Fulfils the ``Keeper`` port over the bus.
 
-    def __init__(self, bus: Bus, *, new_id: Callable[[], str], store_problem: Callable[[], str]):
+    ``hear`` gets the session and the text of a prompt before anything of that is kept.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        *,
+        new_id: Callable[[], str],
+        store_problem: Callable[[], str],
+        hear: Callable[[str, str], None] = lambda session, text: None,
+    ) -> None:
         self._bus = bus
         self._new_id = new_id
         self._store_problem = store_problem
+        self._hear = hear
         self._waiting: dict[str, tuple[anyio.Event, list[CaptureSettled]]] = {}
 
     def settle(self, event: CaptureSettled) -> None:
@@ -54,6 +67,8 @@ class CaptureService:
 
     async def keep(self, marked: Marked, *, prompt: PromptSubmitted, number: int) -> Kept:
         place = prompt.place
+        if number == 0:
+            self._hear(prompt.session, prompt.text[:_HEARD_CHARS])
         request = CaptureRequested(
             trace=self._new_id(),
             id=f"mem_{next_ulid(prompt.trace, number)}",

@@ -12,6 +12,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.events import (
+    CaptureDetected,
     CaptureSettled,
     ContextBuilt,
     Event,
@@ -101,7 +102,7 @@ class Handlers:
             "review": app.reviewer.review,
             "consolidate": self._consolidate,
             "detect": partial(detect, max_chars=app.settings.capture.max_chars),
-            "redact": partial(redact, redactor=app.redactor),
+            "redact": self._redact,
             "store": self._store,
             "anchor": late.handler(lambda archive, event: archive.captures.anchor(event)),
             "contradict": late.handler(lambda archive, event: archive.contradictions.note(event)),
@@ -321,6 +322,10 @@ class Handlers:
             ) from None
         for scope, text in product(scopes, texts):
             await passages.forget_saying(scope, text)
+
+    def _redact(self, event: CaptureDetected) -> StoreRequested | CaptureSettled:
+        known = self._app.known_secrets(event.request.provenance.session)
+        return redact(event, redactor=self._app.redactor, known=known)
 
     async def _admit(self, event: ImportRequested) -> ImportAdmitted:
         max_chars = self._app.settings.capture.max_chars

@@ -8,6 +8,7 @@ the daemon; and what is read twice has the same identity, so that it is stored o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 
@@ -33,6 +34,7 @@ from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnre
 from ...stages.capture import task_record as task
 from ...stages.capture.review import MAX_FOUND, SessionReader, Statement, batches, choose
 from ...stages.moments.preserve import preserve
+from ...stages.redaction.known import KnownSecrets
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
 from .archives import RESERVE_S, Conversations, NotStored
@@ -46,6 +48,8 @@ _GLANCED = 3
 # A client writes its last word into the transcript a moment after it says that it stopped.
 _LAST_WORD_S = 0.1
 _LAST_WORD_TRIES = 5
+# So many of the user's last messages, and so much of each, are read for what they give away.
+_HEARD, _HEARD_CHARS = 50, 20_000
 
 
 class ReviewState(Struct):
@@ -58,6 +62,7 @@ class ReviewState(Struct):
     points: list[Noted] = field(default_factory=list)
     work: task.Work | None = None
     exchanges: ExchangeReader | None = None
+    has_heard: bool = False
 
 
 class Reviews(dict[Scope, ReviewState]):
@@ -84,7 +89,7 @@ class SessionReviewer:
         transcripts: Transcripts,
         captures: ReviewCaptures,
         conversations: Conversations,
-        clean: Callable[[str], str],
+        clean: Callable[[str, KnownSecrets | None], str],
         new_id: Callable[[], str],
     ) -> None:
         self._bus = bus
@@ -128,7 +133,8 @@ class SessionReviewer:
             self._awaited.pop(request.trace, None)
         new = (statement.note for statement in (*progress.found, *glance))
         points = [*self._points(event), *new]
-        body = preserve(event.client, points, captured=len(progress.kept), clean=self._clean)
+        clean = self._cleaner(event)
+        body = preserve(event.client, points, captured=len(progress.kept), clean=clean)
         return ResponseReady(trace=event.trace, body=body)
 
     def _points(self, event: CompactionStarted) -> list[Noted]:
@@ -196,6 +202,9 @@ class SessionReviewer:
         if state.work is not None:
             state.work.version = None  # if this fails midway, nobody knows which it is
 
+        if not state.has_heard:
+            await self._hear(event)
+            state.has_heard = True
         async for part in self._parts(event):
             study, earlier = self._study(event, work), progress.found
             messages = await self._conversations.unforgotten(event, part.messages)
@@ -218,6 +227,14 @@ class SessionReviewer:
             await self._transcripts.keep(event.transcript, mark)
         return LearnedResult(passages=passages, memories=len(progress.kept), tasks=tasks)
 
+    async def _hear(self, event: ReviewRequested) -> None:
+        """Know what the user gave away lately, before a restart or after it was said otherwise."""
+        with suppress(TranscriptUnreadable):
+            messages = await self._transcripts.end_of(event.transcript)
+            said = [one.text for one in messages if one.role == "user" and one.text]
+            read = partial(_clean_all, said[-_HEARD:], self._cleaner(event))
+            await anyio.to_thread.run_sync(read, limiter=self._one_at_a_time)
+
     async def _settle(
         self, event: ReviewRequested, study: SessionReader, progress: Progress
     ) -> int:
@@ -234,8 +251,13 @@ class SessionReviewer:
             agent=bool(event.agent),
             work=work,
             min_confidence=moment_of(self._settings, event.hook).min_confidence,
-            clean=self._clean,
+            clean=self._cleaner(event),
         )
+
+    def _cleaner(self, event: CompactionStarted | ReviewRequested) -> Callable[[str], str]:
+        """Redacts what the session of ``event`` says, by what was given away there before too."""
+        known = self._sessions.state(event.session).part(KnownSecrets)
+        return lambda text: self._clean(text, known)
 
     def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:
         """The reader of the session's exchanges; a sub-agent's transcript has one of its own."""
@@ -243,7 +265,7 @@ class SessionReviewer:
             return state.exchanges.fork()
         return ExchangeReader(
             event.session,
-            clean=self._clean,
+            clean=self._cleaner(event),
             own=_own_words,
             relative=partial(task.within, root=event.place.root),
             agent=bool(event.agent),
@@ -276,6 +298,11 @@ class SessionReviewer:
 def _read(batch: Sequence[Message], study: SessionReader, exchanges: ExchangeReader) -> None:
     study.read(batch)
     exchanges.read(batch)
+
+
+def _clean_all(texts: Sequence[str], clean: Callable[[str], str]) -> None:
+    for text in texts:
+        clean(text[:_HEARD_CHARS])
 
 
 def _own_words(text: str) -> str:

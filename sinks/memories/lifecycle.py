@@ -120,7 +120,10 @@ class Lifecycle:
             return await self._commit(event.trace, self._next(memory, "expired", valid_to=at))
 
     async def restore(self, event: RestoreRequested) -> tuple[Event, ...]:
-        """Bring a memory back into force, with the text of ``event.version`` if one is given."""
+        """Bring a memory back into force, with the text of ``event.version`` if one is given.
+
+        The newest word counts: what had superseded it holds less than what somebody restores.
+        """
         async with self.write_lock:
             memory = await self.find(event.id, event.scopes)
             if memory is None:
@@ -135,8 +138,10 @@ class Lifecycle:
                     return (ChangeSettled(trace=event.trace, reason=reason),)
                 wanted = _last_worded(versions[event.version], history)
             restored = self._restored(memory, wanted, event.version)
-            others = await self._without_link(memory, event.scopes)
-            return await self._commit(event.trace, restored, *others)
+            if (follower := await self._follower(memory, event.scopes)) is None:
+                return await self._commit(event.trace, restored)
+            denying = replace(restored, contradicts=follower.id)
+            return await self._commit(event.trace, denying, self._without_link(follower, memory))
 
     def _restored(self, memory: Memory, wanted: Memory, version: int | None) -> Memory:
         return self._next(
@@ -154,16 +159,18 @@ class Lifecycle:
             superseded_by=None,
         )
 
-    async def _without_link(self, memory: Memory, scopes: Sequence[Scope]) -> tuple[Memory, ...]:
-        """The successor of ``memory`` with its link to it removed; empty without a successor."""
+    async def _follower(self, memory: Memory, scopes: Sequence[Scope]) -> Memory | None:
+        """The successor of ``memory``, if it has one."""
         if memory.superseded_by is None:
-            return ()
+            return None
         follower = await self.find(memory.superseded_by, scopes)
-        if follower is None or follower.supersedes != memory.id:
-            return ()
+        return follower if follower is not None and follower.supersedes == memory.id else None
+
+    def _without_link(self, follower: Memory, memory: Memory) -> Memory:
+        """The next version of ``follower``, with its link to ``memory`` removed."""
         unlinked = self._next(follower, f"no longer supersedes {memory.id}", supersedes=None)
-        # Nobody said it again: where the two contradict each other, the restored one is the newer.
-        return (replace(unlinked, updated_at=follower.updated_at),)
+        # Nobody said it again: of the two the restored one is the newer.
+        return replace(unlinked, updated_at=follower.updated_at)
 
     # --- what is found in a text later -----------------------------------------------------------
 

@@ -38,7 +38,8 @@ class Candidate:
     ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
     ``day`` tells when it was made, where that was asked for; ``brief`` keeps it short. ``code`` is
     what became of the code that the memory names, as far as that is known. ``overtaken`` says, once
-    it is set, which newer session spoke of the subject.
+    it is set, which newer session spoke of the subject, and ``amended_by`` is the id of a newer
+    memory that contradicts a part of it, and leaves the rest.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Candidate:
         self.code = code
         self.otherwise = NOT_DENIED
         self.overtaken = ""
+        self.amended_by = ""
         self._kind = kind
         self._clean = clean
 
@@ -91,7 +93,9 @@ class Candidate:
     def since(self) -> str:
         """What became of it and of its code since it was kept, in a few words; "" for nothing."""
         resolved = RESOLVED if is_closed_since(self.memory) else ""
-        return ", ".join(filter(None, (resolved, self.overtaken, self._clean(remark(self.code)))))
+        amended = f"partly outdated by {self.amended_by}" if self.amended_by else ""
+        said = (resolved, self.overtaken, amended, self._clean(remark(self.code)))
+        return ", ".join(filter(None, said))
 
     @property
     def gone(self) -> str | None:

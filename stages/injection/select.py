@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from msgspec import Struct
 
 from ...bus.values import Memory, Scope, copies
+from ..statements.beside import leaves_part
 from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..statements.open_work import is_closed_since
 from .candidate import Candidate, denied, notes
@@ -111,7 +112,10 @@ def choose(
 
 
 def _replaced(candidates: Sequence[Candidate], floor: float) -> dict[str, str]:
-    """What newer candidates contradict of those that may be shown; they stand in for those."""
+    """What newer candidates contradict of those that may be shown; they stand in for those.
+
+    Without what they contradict in part: that is shown as well, and says so.
+    """
     best = {c.memory.id: c for c in candidates if c.relevance >= _LEAST_COMPARED}
     compared = [c.memory for c in islice(best.values(), _MOST_COMPARED)]
     asked = {id_ for id_, c in best.items() if c.relevance >= floor}
@@ -120,7 +124,9 @@ def _replaced(candidates: Sequence[Candidate], floor: float) -> dict[str, str]:
         newer = contradicted(compared, asked=asked | set(newer.values()))
     for old, new in newer.items():
         best[new].stand_in_for(best[old])
-    return newer
+        if leaves_part(best[new].memory.content, best[old].memory.content):
+            best[old].amended_by = new
+    return {old: new for old, new in newer.items() if not best[old].amended_by}
 
 
 def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
@@ -143,9 +149,10 @@ def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -
     for memory in sorted(memories, key=_newness, reverse=True):
         claim = claim_of(memory.content)
         is_asked = asked is None or memory.id in asked
-        if is_asked and (
-            other := noted.get((memory.scope, memory.id)) or _first_rival(in_force, claim)
-        ):
+        other = noted.get((memory.scope, memory.id))
+        if other and in_force[other].holds_beside(claim):
+            other = None
+        if is_asked and (other := other or _first_rival(in_force, claim)):
             found[memory.id] = other
         else:
             in_force[memory.id] = claim

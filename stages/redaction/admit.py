@@ -26,6 +26,7 @@ from ...bus.values import CleanText, Kept, Memory
 from ..capture.statement_classifier import detect_namespace
 from ..text.envelope import neutralise, strip_envelopes
 from ..text.markup import clean_tags, namespace_of, strip_private
+from .known import KnownSecrets
 from .redact import Redactor, clean_provenance, redact
 
 
@@ -85,15 +86,18 @@ class _Remembering(Redactor):
     def __init__(self, redactor: Redactor) -> None:
         self.mode = redactor.mode
         self._rules = redactor._rules
-        self._known: dict[str, tuple[CleanText, Counter[str]]] = {}
+        self._personal = redactor._personal
+        self._read: dict[str, tuple[CleanText, Counter[str]]] = {}
 
-    def examine(self, text: str) -> tuple[CleanText, Counter[str]]:
-        if len(text) > _SHORT_CHARS:
-            return super().examine(text)
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = super().examine(text)
-        return known
+    def examine(
+        self, text: str, known: KnownSecrets | None = None
+    ) -> tuple[CleanText, Counter[str]]:
+        if len(text) > _SHORT_CHARS or known:
+            return super().examine(text, known)
+        read = self._read.get(text)
+        if read is None:
+            read = self._read[text] = super().examine(text, known)
+        return read
 
 
 def _detected(trace: str, draft: Draft, max_chars: int) -> CaptureDetected | CaptureSettled:

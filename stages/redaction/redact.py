@@ -29,6 +29,7 @@ from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
 from ..text.unicode import visible
+from .known import KnownSecrets
 from .rules import RULES_FILE, Allowance, Rule, Rules, Span, has_drawn, read_rules
 from .views import spans_of_views
 
@@ -83,6 +84,7 @@ class Redactor:
         )
         self.mode = mode
         self._names = frozenset(rule.name for rule in every)
+        self._personal = frozenset(rule.name for rule in every if rule.kind == "personal")
         self._rules = Rules(in_force, spares=allowance.spares)
 
     @classmethod
@@ -101,18 +103,22 @@ class Redactor:
         """Compile what no text has needed yet, a rule with each step. Raises ``BadRule``."""
         return self._rules.compile_pending()
 
-    def redact(self, text: str) -> CleanText:
+    def redact(self, text: str, known: KnownSecrets | None = None) -> CleanText:
         """``text`` without private spans, and with each secret replaced by ``[redacted:name]``.
 
-        What a reader cannot see goes first, since it could divide a secret. The names of what was
-        replaced come with it, each once, in order. Redacting twice changes nothing.
+        What a reader cannot see goes first, since it could divide a secret. A value that is given
+        away is replaced wherever it stands, also in later texts with the same ``known``. The names
+        of what was replaced come with it, each once, in order. Redacting twice changes nothing.
         """
-        return self.examine(text)[0]
+        return self.examine(text, known)[0]
 
-    def examine(self, text: str) -> tuple[CleanText, Counter[str]]:
+    def examine(
+        self, text: str, known: KnownSecrets | None = None
+    ) -> tuple[CleanText, Counter[str]]:
         """What ``redact`` returns, and how often each name was found."""
         if not text:
             return _NOTHING, Counter()
+        known = KnownSecrets() if known is None else known
         seen = visible(text)
         public = strip_private(seen)
         names = [PRIVATE] if public != seen else []
@@ -122,11 +128,19 @@ class Redactor:
             part = left.pop()
             spans = [] if _REDACTED.fullmatch(part) else _spans(part, self._rules)
             names.extend(span.name for span in spans)
+            self._note(part, spans, known)
             if spans:  # taking a secret away can bare another one beside it, so look again
                 left.extend(self._pieces(part, spans)[::-1])
             else:
                 parts.append(part)
-        return CleanText("".join(parts), tuple(dict.fromkeys(names))), Counter(names)
+        clean, repeated = known.hide("".join(parts))
+        found = Counter(names) + repeated
+        return CleanText(clean, tuple(found)), found
+
+    def _note(self, text: str, spans: Iterable[Span], known: KnownSecrets) -> None:
+        for span in spans:
+            if span.name not in self._personal:
+                known.note(text[span.start : span.end], span.name)
 
     def marks(self, text: str) -> Counter[str]:
         """How often each rule has left its ``[redacted:name]`` in ``text`` before."""
@@ -230,13 +244,17 @@ def _merged(spans: list[Span]) -> list[Span]:
 # --- the stage -----------------------------------------------------------------------------------
 
 
-def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | CaptureSettled:
+def redact(
+    event: CaptureDetected, *, redactor: Redactor, known: KnownSecrets | None = None
+) -> StoreRequested | CaptureSettled:
     """Redact what is to be kept, and everything that goes with it.
+
+    ``known`` is what was given away in its session before; by itself nothing.
 
     Declined where nothing is left but what was redacted, and in the mode ``block`` where text or
     tags hold anything to be redacted. Tells ``redacted`` where there was something.
     """
-    request, cleaner = event.request, _Cleaner(redactor)
+    request, cleaner = event.request, _Cleaner(redactor, known)
     content, tags = cleaner(event.content), _clean_tags(event, cleaner)
     if redactor.mode == "block" and event.namespace == TASKS and not request.explicit:
         # Who wrote the record of a task had to redact the parts of it before cutting them.
@@ -260,18 +278,18 @@ def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | Ca
         namespace=event.namespace,
         tags=tags,
         content=CleanText(content.text, tuple(cleaner.counts)),
-        summary=_summary(content, request.summary, redactor),
+        summary=_summary(content, request.summary, cleaner),
     )
 
 
-def _summary(content: CleanText, given: str, redactor: Redactor) -> CleanText:
+def _summary(content: CleanText, given: str, cleaner: _Cleaner) -> CleanText:
     """Of a text without a secret its own words need not be read again."""
     if given:
-        return redactor.redact(given)
+        return cleaner.clean(given)
     summary = summarise(content.text)
     if not content.redactions and summary.rstrip("… ") in content.text:
         return CleanText(summary, ())
-    return redactor.redact(summary)
+    return cleaner.clean(summary)
 
 
 def with_warning(event: CaptureSettled) -> CaptureSettled:
@@ -285,12 +303,17 @@ def with_warning(event: CaptureSettled) -> CaptureSettled:
 class _Cleaner:
     """Redacts the parts of one capture, and counts what was found."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: Redactor, known: KnownSecrets | None) -> None:
         self._redactor = redactor
+        self._known = KnownSecrets() if known is None else known
         self.counts: Counter[str] = Counter()
 
+    def clean(self, text: str) -> CleanText:
+        """``text`` redacted, and not counted."""
+        return self._redactor.redact(text, self._known)
+
     def __call__(self, text: str) -> CleanText:
-        clean, counts = self._redactor.examine(text)
+        clean, counts = self._redactor.examine(text, self._known)
         if counts:
             self.counts += counts
         return clean

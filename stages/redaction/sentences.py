@@ -27,14 +27,15 @@ from .values import (
 
 _WEAK_NOUN = regex(
     r"(?:api[- ]?)?(?:key|token|secret|credential|jeton|clé|cle|llave|chiave|chiavi|chave)s?"
-    r"|schl(?:ü|ue)ssel|geheimnis|segredo|creds"
+    r"|schl(?:ü|ue)ssel|geheimnis|segredo|creds|токен(?:а|ом|ы)?|ключ(?:а|ом|и)?"
+    r"|トークン|api ?キー|密[钥鑰]|令牌|토큰"
 )
 _NAMED_KEY = regex(
     r"(?i)(?:(?:api|access|secret|auth|private|client|license|signing|bearer|app|server|login|bot"
     r"|account|user|deploy|personal|master|service|admin|live|prod|production|encryption)[ _-]"
     r"(?:key|token|secret)s?|crypt(?:ed|s)? with (?:the )?key)$"
 )
-_CODE_NOUN = regex(r"pin|pass ?codes?|[\w -]+ codes?")
+_CODE_NOUN = regex(r"pin|pass ?codes?|toegangscode|パスコード|暗証番号|[\w -]+ codes?")
 _LOOSE = frozenset(
     "to auf als en à a as comme como come be for für and und et in para from von".split()
 )
@@ -114,10 +115,13 @@ def _is_said_password(value: str, match: re.Match[str], noun: str) -> bool:
     if _PHRASE.fullmatch(value):
         return _is_phrase(value, noun)
     if _CODE_NOUN.fullmatch(noun):
-        return 4 <= len(value) <= 40 and (value.rstrip("#").isdigit() or is_mixed(value))
+        mixed = noun.isascii() and is_mixed(value)
+        return 4 <= len(value) <= 40 and (value.rstrip("#").isdigit() or mixed)
     if match["quote"] and noun:
         return is_quoted_password(value) and not is_location(value)
     by = match["by"].lower()
+    if "/" in value and not by.isascii():
+        return False
     if by in _MOVED and (len(value) < 8 or "/" in value or is_attribute(value)):
         return False
     return is_password(value) or (bool(noun) and by != "=" and _is_chosen(value))

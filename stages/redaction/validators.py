@@ -46,6 +46,7 @@ _NOT_DOMAINS = frozenset(
     json yaml yml toml lock html css png svg jpg sh sql xml whl tgz gz zip
     """.split()
 )
+_FRENCH_GROUPS = regex(r"\d \d\d \d\d \w\w \d{3} \d{3} \d\d")
 _MACHINE_USERS = frozenset(
     """
     git hg svn root ubuntu debian centos ec2-user admin-user deploy postgres vagrant pi core
@@ -108,6 +109,22 @@ def phone(value: str, match: re.Match[str]) -> bool:
     if value.startswith("00") and not re.search(r"[ ()/-]", value):
         return False
     return not digits.endswith("0000") and not re.search(r"\d{4}-\d\d-\d\d", value)
+
+
+def french_number(value: str, match: re.Match[str]) -> bool:
+    """A French social security number: grouped as it is on the card, or with the right key."""
+    packed = "".join(filter(str.isalnum, value)).upper()
+    month, body, key = int(packed[3:5]), packed[:13], int(packed[13:])
+    if not (1 <= month <= 12 or 20 <= month <= 42):
+        return False
+    number = int(body.replace("2A", "19").replace("2B", "18"))
+    return _FRENCH_GROUPS.fullmatch(value) is not None or key == 97 - number % 97
+
+
+def chinese_id(value: str, match: re.Match[str]) -> bool:
+    """A Chinese resident's number, by its last digit (ISO 7064, MOD 11-2)."""
+    total = sum(int(digit) * pow(2, 17 - at, 11) for at, digit in enumerate(value[:17]))
+    return "10X98765432"[total % 11] == value[17].upper()
 
 
 Check = Callable[[str, "re.Match[str]"], bool]
@@ -308,5 +325,7 @@ CHECKS: dict[str, Check] = {
         card,
         iban,
         phone,
+        french_number,
+        chinese_id,
     )
 }

@@ -38,7 +38,7 @@ TECHNICAL = frozenset(
     oauth1 oauth2 jwt jws jwe oidc saml saml2 totp hotp hmac x509 pkcs1 pkcs8 pkcs11 pkcs12
     p256 secp256k1 ipv4 ipv6 http2 http3 tls1 k8s s3 ec2 kms uuid uuid4 uuidv4 uuid7 uuidv7
     ulid 2fa mfa u2f webauthn fido2 cl100k o200k int8 int16 int32 int64 uint8 uint32 uint64
-    float16 float32 float64 str1
+    float16 float32 float64 str1 1password
     """.split()
 )
 _CALL = regex(r"[A-Za-z_][\w.:]*!?[(\[].*")

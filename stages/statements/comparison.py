@@ -17,6 +17,7 @@ from operator import mul
 
 from ...config.linear_model import LinearModel
 from ..language.words import NEGATIONS, spelled_words
+from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
@@ -172,6 +173,11 @@ class Claim:
         """The same; ``DIFFERENT`` where the two may speak of the same, None where they do not."""
         return _bearing(self._text, older._text)
 
+    def holds_beside(self, older: Claim) -> bool:
+        """Whether the first sentence of this plainly holds beside that of ``older``."""
+        pairs = zip(self.sentences[:1], older.sentences[:1], strict=False)
+        return any(both_hold(ours.read, theirs.read) for ours, theirs in pairs)
+
     def pairs(self, older: Claim) -> Iterator[tuple[Statement, Statement]]:
         """The sentences of both that may speak of the same."""
         for ours, theirs in self._near(older):
@@ -222,7 +228,7 @@ def probability(newer: Statement, older: Statement) -> float:
     holds now, the words around that matter little.
     """
     pair = Pair(newer, older)
-    if _plainly_agree(pair):
+    if _plainly_agree(pair) or both_hold(newer, older):
         return 0.0
     likely = _MODEL.probability(pair.features)
     return max(likely, FLOOR) if _plainly_contradict(pair) else likely
@@ -233,11 +239,12 @@ def is_probable(newer: Statement, older: Statement) -> bool:
     pair = Pair(newer, older)
     if _plainly_agree(pair):
         return False
-    if _plainly_contradict(pair):
-        return True
-    if _BOUND.most(pair) < _LEAST_LOG_ODDS:
-        return False
-    return _MODEL.probability(pair.features) >= FLOOR
+    if not _plainly_contradict(pair):
+        if _BOUND.most(pair) < _LEAST_LOG_ODDS:
+            return False
+        if _MODEL.probability(pair.features) < FLOOR:
+            return False
+    return not both_hold(newer, older)
 
 
 def _plainly_agree(pair: Pair) -> bool:
@@ -289,15 +296,18 @@ def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
 def settles(newer: str, older: str) -> bool:
     """Whether ``newer`` says in so many words that what ``older`` states is no more.
 
-    "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it.
+    "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it. Not
+    where something of ``older`` would be lost.
     """
+    if says_more(older, newer):
+        return False
     pairs = claim_of(newer).pairs(claim_of(older))
     return any(_is_told(ours, theirs) for ours, theirs in pairs)
 
 
 def _is_told(newer: Statement, older: Statement) -> bool:
     named = any(phrase & older.stated for phrase in newer.replaced)
-    if not named and not says_lasting(newer.line):
+    if (not named and not says_lasting(newer.line)) or leaves_in_force(newer, older):
         return False
     return probability(newer, older) >= (FLOOR if named else SURE)
 

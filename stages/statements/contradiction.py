@@ -105,7 +105,7 @@ class Pair:
     def subject(self) -> tuple[float, ...]:
         newer, older, same = self.newer, self.older, len(self.shared)
         ours, theirs = newer.slots.get("subject", NOTHING), older.slots.get("subject", NOTHING)
-        strange = newer.opening and older.opening and self._begin_apart()
+        strange = self.begin_apart
         lead = len(self.shared & newer.lead) / len(newer.lead) if newer.lead else 0.0
         words = self.only_newer - newer.names
         return (
@@ -120,7 +120,7 @@ class Pair:
             min(len((newer.light & older.light) - _LITTLE), 2) / 2,
             bool(newer.topic & older.heavy or older.topic & newer.heavy),
             self.changed,
-            bool(strange),
+            strange,
             _apart(ours, theirs) and self.neat,
             _apart(newer.slots.get("in", NOTHING), older.slots.get("in", NOTHING)),
             self.around,
@@ -129,9 +129,12 @@ class Pair:
             self.acts,
         )
 
-    def _begin_apart(self) -> bool:
+    @cached_property
+    def begin_apart(self) -> bool:
         """Whether neither mentions what the other begins with."""
         newer, older = self.newer, self.older
+        if not newer.opening or not older.opening:
+            return False
         return newer.opening.isdisjoint(older.heavy) and older.opening.isdisjoint(newer.heavy)
 
     # --- what they state of it -------------------------------------------------------------------

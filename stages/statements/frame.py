@@ -12,7 +12,7 @@ from ...config.patterns import regex
 from .canonical import SLOTS, canonical
 from .statement import Statement
 
-_SAYS_NOW = regex(
+SAYS_NOW = regex(
     r" (?:from (?:now|here|today) on|as of (?:now|today)|these days|nowadays|now(?! that )"
     r"|henceforth|starting (?:now|today))(?= )(?: ,(?= ))?"
 )
@@ -28,7 +28,7 @@ def is_updated(newer: Statement, older: Statement) -> bool:
     """Whether ``newer`` gives another value for the place of one in ``older``, from now on."""
     if not newer.is_new or newer.adds or newer.excepts or newer.denies or older.denies:
         return False
-    line, count = _SAYS_NOW.subn(" ", newer.line)
+    line, count = SAYS_NOW.subn(" ", newer.line)
     if not count:
         return False
     ours, theirs = _words(line.split()), _words(older.tokens)

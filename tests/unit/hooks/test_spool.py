@@ -221,6 +221,16 @@ def test_marker_in_another_event_is_not_kept(workshop):
     assert entries(workshop) == []
 
 
+def test_a_value_that_is_given_away_is_hidden_wherever_it_stands(workshop):
+    value = "Tr0ub4dor" + "-Nine"
+    workshop.hook(payload(f"[remember] {value} opens the vault, for password = {value} here"))
+
+    (entry,) = entries(workshop)
+    assert entry["payload"]["prompt"] == (
+        "[remember] [redacted:password] opens the vault, for password = [redacted:password] here"
+    )
+
+
 def test_secrets_and_private_text_never_touch_the_disk(workshop):
     secret = "demo_" + "0123abcd"
     workshop.hook(

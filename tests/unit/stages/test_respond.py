@@ -74,7 +74,7 @@ def test_what_had_been_forgotten_is_said_to_be_kept_again():
         ),
         (
             Kept(outcome="pending", namespace="tech-debt", summary="s"),
-            "subcog: not stored yet as tech-debt: s",
+            "subcog: will be kept as tech-debt: s",
         ),
         (
             Kept(outcome="declined", namespace="progress", summary="s", reason="too long"),

@@ -51,7 +51,7 @@ class FakeConversations:
 class House:
     """A reviewing with a transcript to write in, and everything that it captured."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, *, clean=lambda text, known: text, **settings: str) -> None:
         self.file = folder / "session.jsonl"
         self.marks = folder / "transcripts.json"
         self.bus = Bus()
@@ -75,7 +75,7 @@ class House:
                 clock=lambda: NOW,
             ),
             conversations=self.conversations,
-            clean=str,
+            clean=clean,
             new_id=self.new_id,
         )
 

@@ -2,6 +2,7 @@ from functools import partial
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.bus import Bus
 from subcog.bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
@@ -39,6 +40,20 @@ async def test_what_is_marked_is_requested_and_its_end_is_told():
     assert request.id == f"mem_{next_ulid(PROMPT.trace, 2)}"
     assert request.scope == PLACE.project
     assert (request.provenance.session, request.provenance.branch) == ("s", "main")
+
+
+async def test_a_prompt_is_heard_once_before_anything_of_it_is_kept():
+    bus, heard = Bus(), []
+    keeper = CaptureService(
+        bus, new_id=lambda: "id", store_problem=str, hear=lambda *said: heard.append(said)
+    )
+    bus.subscribe(CaptureRequested, lambda event: heard.append(event.text), name="store")
+    prompt = replace(PROMPT, text="The password is …\n[remember] x")
+    async with bus:
+        for number, text in enumerate("xy"):
+            with anyio.move_on_after(0):
+                await keeper.keep(Marked(content=text, marker="m"), prompt=prompt, number=number)
+    assert heard == [("s", prompt.text), "x", "y"]
 
 
 @pytest.fixture
@@ -86,7 +101,7 @@ class Redactor:
     def __init__(self):
         self.read = []
 
-    def __call__(self, text):
+    def __call__(self, text, known):
         self.read.append(text)
         return text.replace("hunter2", "[password]")
 

@@ -12,6 +12,7 @@ from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
 from subcog.pipeline.app.review import Reviews
 from subcog.sinks.transcripts.reader import Transcripts
+from subcog.stages.redaction.redact import Redactor
 from tests.emissions import emitted
 
 from ....fakes import PLACE
@@ -37,6 +38,25 @@ async def test_what_was_said_in_a_turn_is_kept_below_what_somebody_asked_to_keep
     assert 85 <= request.confidence_percent < 100
     assert (request.provenance.hook, request.provenance.session) == ("Stop", "s")
     assert request.provenance.branch == "main"
+
+
+async def test_what_was_given_away_in_a_turn_is_hidden_in_the_next(tmp_path):
+    secret = "Tr0ub4dor" + "&Nine"
+    redactor = Redactor.load()
+    house = House(tmp_path, clean=lambda text, known: redactor.redact(text, known).text)
+    house.say(f"Write the export, it logs in with the password {secret}.")
+    async with house.running():
+        await house.stop()
+        house.say(f"Done; the script uses {secret}.", role="assistant")
+        await house.stop()
+        house.forget()
+        house.say(f"It ran with {secret}.", role="assistant")
+        await house.stop()
+
+    said = [one.text for _, one in house.conversations.kept]
+    assert "Done; the script uses [redacted:said-secret]." in said
+    assert said[-1] == "It ran with [redacted:said-secret]."
+    assert secret not in str(said)
 
 
 async def test_what_was_looked_at_is_not_looked_at_again(house):

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from subcog.bus.events import ExpireRequested, RestoreRequested, SupersedeRequested
+from subcog.stages.injection.select import contradicted
 from tests.archives import opened_desk
 from tests.stores import ELSEWHERE, HERE
 
@@ -96,6 +97,18 @@ async def test_a_restored_memory_is_found_again(bench):
     assert (settled.memory.superseded_by, settled.memory.valid_to) == (None, None)
     assert (await bench.current(new)).supersedes is None
     assert set(await bench.find("password hashing")) == {old, new}
+
+
+async def test_what_is_restored_contradicts_what_had_superseded_it(bench):
+    """Else "Petra signs off the tax rules" is held to say the same as "Ibrahim signs them off"."""
+    old, new = await ids(bench, BCRYPT, ARGON)
+    await supersede(bench, old, new)
+    bench.clock.now += timedelta(minutes=1)
+    restored = (await restore(bench, old)).memory
+    other = await bench.current(new)
+    assert restored.contradicts == new
+    assert contradicted([restored, other]) == {new: old}
+    assert other.contradicts is None
 
 
 async def test_an_older_version_comes_back_as_the_newest(bench):

@@ -189,6 +189,24 @@ def test_what_was_noted_as_contradicted_in_other_words_gives_way_to_the_newer():
     assert choice.why[older.memory.id] == f"contradicted by {newer.memory.id}, which is newer"
 
 
+def test_what_is_contradicted_in_part_is_shown_beside_the_newer_and_says_so():
+    said = "The gateway times out after 8 s, so our client gives up at 7 s and retries twice"
+    older = candidate(1, said, 0.9, updated_at=NOW - DAY)
+    fields = {"updated_at": NOW, "contradicts": older.memory.id}
+    newer = candidate(2, "The gateway times out after 12 s now", 0.6, **fields)
+    choice, ids = chosen(older, newer)
+    assert set(ids) == {older.memory.id, newer.memory.id}
+    assert f"since then partly outdated by {newer.memory.id}" in choice.text
+
+
+def test_what_was_noted_of_another_time_or_place_leaves_the_older_in_force():
+    said = "Alerts during the day go to the Slack channel #grid"
+    older = candidate(1, said, 0.9, updated_at=NOW - DAY)
+    fields = {"updated_at": NOW, "contradicts": older.memory.id}
+    newer = candidate(2, "Alerts at night now go to Priya instead of Sanne", 0.6, **fields)
+    assert set(chosen(older, newer)[1]) == {older.memory.id, newer.memory.id}
+
+
 def test_a_memory_of_another_scope_outdates_nothing_by_saying_so():
     older = candidate(1, "Surge parameters get their sign-off from Ilse", 0.9, updated_at=NOW - DAY)
     said = "Tomasz approves the price multiplier curve"

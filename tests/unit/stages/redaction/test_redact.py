@@ -9,6 +9,7 @@ from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled,
 from subcog.bus.signals import redacted
 from subcog.bus.values import Kept, Provenance, Scope
 from subcog.stages.redaction.admit import detect
+from subcog.stages.redaction.known import MOST, KnownSecrets
 from subcog.stages.redaction.redact import Redactor, redact, release, with_warning
 from subcog.stages.redaction.rules import BadRule, Rule
 from tests.emissions import emitted
@@ -46,6 +47,47 @@ def test_a_secret_is_named_where_it_stood():
         == "use [redacted:github-token] and [redacted:github-token], [redacted:email] knows"
     )
     assert clean.redactions == ("github-token", "email")
+
+
+GIVEN = "Tr0ub4dor" + "&Nine"
+
+
+def test_a_value_that_was_given_away_is_gone_wherever_it_stands():
+    known = KnownSecrets()
+    REDACTOR.redact(f"use the password {GIVEN} and the user postgres", known)
+    for text in (
+        f"Done; the script uses {GIVEN}.",
+        f"psql 'postgres://app:{GIVEN}@db'",
+        f"{GIVEN}を使う",
+    ):
+        assert GIVEN not in REDACTOR.redact(text, known).text
+    own = REDACTOR.redact(f"{GIVEN} it is, for the password is {GIVEN}")
+    assert own.text == "[redacted:password] it is, for the password is [redacted:password]"
+    assert REDACTOR.redact(f"Done; the script uses {GIVEN}.").redactions == ()
+
+
+def test_of_what_was_given_away_words_and_names_still_stand_elsewhere():
+    known = KnownSecrets()
+    for text in ('password: "correcthorse"', "password=postgres16", "mail bob@" + "example.org"):
+        assert REDACTOR.redact(text, known).redactions
+    assert not known
+
+
+def test_only_so_many_values_are_known_at_once():
+    known = KnownSecrets()
+    values = [f"Tr0ub{number}dor&Nine" for number in range(MOST + 1)]
+    for value in values:
+        known.note(value, "password")
+    assert known.hide(" ".join(values))[0].startswith(f"{values[0]} [redacted:password]")
+
+
+def test_a_capture_hides_what_its_session_gave_away():
+    known = KnownSecrets()
+    known.note(GIVEN, "said-secret")
+    event = detected(f"The export runs with {GIVEN}", provenance=Provenance(branch=GIVEN))
+    kept = redact(event, redactor=REDACTOR, known=known)
+    assert GIVEN not in str(kept)
+    assert kept.content.redactions == ("said-secret",)
 
 
 def test_private_spans_go_first_and_leave_nothing():
@@ -291,7 +333,9 @@ def test_a_capture_that_is_nothing_but_a_secret_is_told_as_declined():
 
 def test_the_summary_of_a_text_without_a_secret_is_not_read_again(monkeypatch):
     read, examine = [], Redactor.examine
-    monkeypatch.setattr(Redactor, "examine", lambda self, t: read.append(t) or examine(self, t))
+    monkeypatch.setattr(
+        Redactor, "examine", lambda self, t, k=None: read.append(t) or examine(self, t, k)
+    )
     clean = redact(detected("The cache lives in Redis. It is small."), redactor=REDACTOR)
     assert clean.summary.text == "The cache lives in Redis."
     assert clean.summary.text not in read

@@ -65,13 +65,20 @@ def test_a_reach_without_hints_is_refused():
 def test_only_data_about_people_may_be_kept():
     kinds = {rule.name: rule.kind for rule in read_rules(RULES_FILE)}
     personal = {name for name, kind in kinds.items() if kind == "personal"}
-    assert personal == {"card-number", "email", "iban", "phone-number", "social-security-number"}
+    assert personal == {
+        "card-number",
+        "email",
+        "iban",
+        "national-id",
+        "phone-number",
+        "social-security-number",
+    }
 
 
 def test_the_comment_in_the_settings_names_what_may_be_kept():
     defaults = (RULES_FILE.parents[1] / "config" / "default.toml").read_text()
     about = defaults[defaults.index("[redaction]") :].replace("\n# ", " ")
-    assert "card-number, email, iban, phone-number, social-security-number." in about
+    assert "card-number, email, iban, national-id, phone-number, social-security-number." in about
 
 
 def test_without_personal_data_secrets_still_count():

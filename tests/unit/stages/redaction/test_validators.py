@@ -3,7 +3,15 @@ import re
 import pytest
 
 from subcog.stages.redaction.redact import RULES_FILE
-from subcog.stages.redaction.validators import CHECKS, card, email, iban, phone
+from subcog.stages.redaction.validators import (
+    CHECKS,
+    card,
+    chinese_id,
+    email,
+    french_number,
+    iban,
+    phone,
+)
 from subcog.stages.redaction.values import is_mixed, is_random, shannon_entropy
 
 
@@ -65,6 +73,25 @@ def test_a_card_has_an_issuer_and_a_check_digit(number, is_card):
 )
 def test_an_account_number_has_its_countrys_length_and_remainder(account, is_iban):
     assert verdict(iban, account) is is_iban
+
+
+@pytest.mark.parametrize(
+    ("number", "is_persons"),
+    [
+        ("185057800608491", True),
+        ("1 85 05 78 006 084 36", True),  # grouped as on the card, the key mistyped
+        ("2 85 05 2A 006 084 01", True),
+        ("185057800608436", False),
+        ("1 85 14 78 006 084 91", False),
+    ],
+)
+def test_a_french_number_is_grouped_as_on_the_card_or_has_its_key(number, is_persons):
+    assert verdict(french_number, number) is is_persons
+
+
+def test_a_chinese_number_has_its_check_digit():
+    assert verdict(chinese_id, "11010519491231002X")
+    assert not verdict(chinese_id, "110105194912310021")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 import pytest
 
+from subcog.stages.statements.beside import leaves_part
 from subcog.stages.statements.changes import says_lasting, says_new
-from subcog.stages.statements.comparison import settles
+from subcog.stages.statements.comparison import claim_of, contradicts, settles
 from subcog.stages.statements.statement import Statement
 
 
@@ -63,6 +64,90 @@ def test_what_is_only_described_is_not(text):
 def test_a_denied_change_settles_nothing(denied: str, kept: str) -> None:
     assert replaced(denied) == set()
     assert not settles(denied, kept)
+
+
+BESIDE = [  # what is told, and what holds all the same
+    ("From now on Mara also reviews the Ansible changes", "Mara reviews the Terraform changes"),
+    ("Weekly jobs no longer start at 03:00 but at 05:00", "Nightly jobs start at 02:00"),
+    ("Backups on Wednesday no longer go to S3 but to Glacier", "Backups on Monday go to S3"),
+    ("The US cluster is no longer on Hetzner but on AWS", "The EU cluster runs on Hetzner"),
+    ("Redis on production now has 16 GB instead of 2 GB", "Redis on staging has 2 GB"),
+    (
+        "The v2 API is no longer limited to 100 requests a minute but to 500",
+        "The v1 API is limited to 100 requests a minute",
+    ),
+    (
+        "Weekend alerts no longer go to the on-call phone but to a ticket queue",
+        "Weekday alerts go to the on-call phone",
+    ),
+    (
+        "Tickets from parents are no longer answered within one day but within three",
+        "Tickets from schools are answered within one day",
+    ),
+    ("Invoices in EUR are no longer rounded", "Invoices in CHF are rounded to 5 cents"),
+    ("On rev C the fan is no longer on PB4 but on PA8", "On rev B the fan is on PB4"),
+    ("The primary moved from Frankfurt to Dublin", "Read replicas run in Frankfurt"),
+    ("We dropped Redis for the job queue, sessions stay in Redis", "We use Redis for sessions"),
+    (
+        "We dropped Loki for metrics experiments, logs stay where they are",
+        "Logs are shipped with Fluent Bit to Loki",
+    ),
+    (
+        "We no longer use WeasyPrint for the letters; invoices keep it",
+        "Invoices are rendered with WeasyPrint",
+    ),
+    ("Lucho asked for Zephyr 3.7 instead of 3.6", "We stay on Zephyr 3.6 for now"),
+    (
+        "We moved the TestFlight builds from Tuesdays to Thursdays",
+        "The field app is shipped over EAS Build, TestFlight on Tuesdays",
+    ),
+    (
+        "The payment gateway times out after 12 seconds now instead of 8",
+        "The payment gateway times out after 8 seconds, so our client gives up at 7 s and retries",
+    ),
+]
+
+
+@pytest.mark.parametrize(("told", "older"), BESIDE)
+def test_what_holds_beside_a_change_is_not_settled_by_it(told, older):
+    assert not settles(told, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Redis on production now has 16 GB", "Redis on staging has 2 GB"),
+        ("Alerts at night go to Priya", "Alerts during the day go to Sanne"),
+        ("From now on Mara also reviews the Ansible changes", "Mara reviews the Terraform changes"),
+    ],
+)
+def test_what_is_of_another_place_or_added_contradicts_nothing(newer, older):
+    assert not contradicts(newer, older)
+    assert claim_of(newer).holds_beside(claim_of(older))
+
+
+def test_what_is_of_the_same_may_still_change():
+    assert settles("Releases were moved from Monday to Wednesday", "Releases are cut on Mondays")
+    assert contradicts("We deploy on Monday", "We deploy on Friday")
+    told = "Payments switched from Stripe to Adyen for all countries"
+    assert settles(told, "Payments go through Stripe")
+    told = "The web app no longer caches for 5 minutes but for one"
+    assert settles(told, "The web app caches for 5 minutes")
+
+
+def test_a_change_may_leave_a_part():
+    assert leaves_part(
+        "The gateway gives up after 12 s now",
+        "The gateway gives up after 8 s, the client retries twice at 7 s",
+    )
+    assert leaves_part("Signatures are optional except in the API", "All commits must be signed")
+    assert not leaves_part(
+        "We moved from ArgoCD to Flux", "We deploy with ArgoCD, never with kubectl"
+    )
+    assert not leaves_part(
+        "Sessions moved to Postgres",
+        "Sessions live in Redis, because Memcached lost them at restarts",
+    )
 
 
 def test_words_of_change_are_known():

@@ -1,0 +1,246 @@
+"""Whether a newer statement lies beside an older one, so that it replaces nothing of it, or a part.
+
+What is replaced is not shown any more: where both may hold, they had better stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ...config.patterns import regex
+from .canonical import LIGHT, SLOTS, SURROUNDINGS, TIMES, UNITS, canonical
+from .contradiction import Pair
+from .frame import SAYS_NOW
+from .statement import Statement, sentences_of
+
+_ADDS = regex(
+    r" (?:also|additionally|as well(?! as )|in addition(?! to )|too(?= (?:[,;.!)]|and |$))) "
+)
+# What is said of the rest: "the services keep their format", "logs stay where they are".
+_LEAVES_REST = regex(
+    r" (?:(?:stays?|remains?|keeps?) (?:as|in|on|with|where|the same|what|its?|their|them|using)"
+    r"|unchanged|unaffected|untouched|not (?:affected|changed?|touched)"
+    r"|(?:everything|everyone|all) else"
+    r"|(?<!like )the (?:rest|others?)|as before|apart from|except|(?:only|just) (?:for|in|on)) "
+)
+_NOT_DECIDED = regex(
+    r" (?:asked (?:for|if|whether)|propos(?:es?|ed|al)|suggest(?:s|ed|ion)?|nothing (?:is )?decided"
+    r"|consider(?:s|ed|ing)?|dream(?:s|ed)?|thinks|maybe|perhaps|might|would|said no|back in) |\? $"
+)
+_NO_LONGER = regex(r" no longer (?P<old>(?:[^ ,;.]+ ){1,6}?)but ")
+_CHANGE = regex(
+    r" (?:dropped|removed|retired|abandoned|stopped|moved|switched|migrated|changed|replaced|gone"
+    r"|no longer|instead|from now on) "
+)
+_END_PHRASE = (
+    "for,in,on,of,at,to,from,into,and,but,now,since,because,as,so,with,by,which,that,is,are,was,"
+    "were,has,have,instead,where,when,after,before,until,if,no,not,we,it,they,only"
+).replace(",", "|")
+_FOR = regex(rf" for (?P<what>(?:(?!(?:{_END_PHRASE}) )[^ ,;:.!?()]+ ){{1,4}})")
+_REASONS = frozenset(
+    map(
+        canonical,
+        "cost costs price reason reasons speed performance security licence license licensing good "
+        "everything everybody everyone all both simplicity safety compliance latency scale legal "
+        "support stability maintenance favour favor place addition future moment".split(),
+    )
+)
+_ARTICLES = frozenset("the a an our its his her their your every each all any these those".split())
+_VERBS = frozenset(
+    "is are was were be been has have had must may can should will shall do does did go goes went "
+    "no not now run runs ran start starts happen happens live lives come comes came get gets need "
+    "needs moved moves switched changed use uses take takes stay stays".split()
+)
+_ENDS_SUBJECT = _VERBS | frozenset((",", ";", ":", "(", "\u2014", "\u2013"))
+_DAYS = frozenset(("day", "days"))
+_MOST_IN_SUBJECT = 6
+_SPEAKERS = frozenset("we i you they it he she there nobody everybody".split())
+_WHOLE = frozenset("all every each everything".split())
+_NUMBERED = regex(r"[a-z]{1,10}[-_#]?\d{1,6}(?:\.\d{1,3})*")
+_COUNTED = frozenset("rev revision version phase tier zone region shard level".split())
+_PREPOSITIONS = frozenset(SLOTS) | frozenset(
+    "during over from off per than and or but with".split()
+)
+_CLAUSE = regex(r"[;,:.()\u2013\u2014] ")
+_BEGINS_REASON = frozenset("because since as which who that never not for".split())
+_OWN_WORDS = 2
+_MOST_SENTENCES = 4
+
+
+def both_hold(newer: Statement, older: Statement) -> bool:
+    """Whether the two plainly do not contradict each other, whatever else their words say."""
+    return _only_adds(newer, older) or _set_apart(newer, older)
+
+
+def leaves_in_force(newer: Statement, older: Statement) -> bool:
+    """Whether ``older`` may hold, or most of it, though ``newer`` tells a change."""
+    if any(pattern.search(newer.line) for pattern in (_ADDS, _LEAVES_REST, _NOT_DECIDED)):
+        return True
+    pair = Pair(newer, older)
+    if pair.around or pair.begin_apart or _set_apart(newer, older):
+        return True
+    return any(test(newer, older) for test in (_qualified_apart, _gives_up_another, _is_of_a_part))
+
+
+def leaves_part(newer: str, older: str) -> bool:
+    """Whether ``newer``, which contradicts ``older``, leaves a part of it in force."""
+    return says_more(older, newer) or _LEAVES_REST.search(Statement(newer).line) is not None
+
+
+def says_more(older: str, newer: str) -> bool:
+    """Whether ``older`` has a clause of its own beside what ``newer`` speaks of."""
+    told = frozenset().union(*(_told(one) for one in sentences_of(newer, _MOST_SENTENCES)))
+    clauses = [_told(part) for part in _clauses(older)]
+    own = [len(words - told) >= _OWN_WORDS and not _mostly(words, told) for words in clauses]
+    return any(own) and not all(own)
+
+
+def _told(text: str) -> frozenset[str]:
+    """What ``text`` is about, and its numbers."""
+    read = Statement(text)
+    return read.heavy | frozenset(map(canonical, read.figures))
+
+
+def _mostly(words: frozenset[str], told: frozenset[str]) -> bool:
+    return 2 * len(words & told) > len(words)
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """The clauses of ``text`` that state something, rather than give a reason."""
+    for sentence in sentences_of(text, _MOST_SENTENCES):
+        for clause in _CLAUSE.split(f"{sentence} "):
+            words = clause.split()
+            if words and words[0].lower() not in _BEGINS_REASON:
+                yield clause
+
+
+# --- another one of its kind ---------------------------------------------------------------------
+
+
+def _only_adds(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` says what holds also, and denies nothing."""
+    if "also" not in newer.words or newer.denies or newer.replaced:
+        return False
+    pair = Pair(newer, older)
+    return not (pair.poles or pair.permission)
+
+
+def _set_apart(newer: Statement, older: Statement) -> bool:
+    """Whether the subjects are of another time or place: "Redis on staging", "on production"."""
+    ours, theirs = frozenset(_setting(newer)), frozenset(_setting(older))
+    if not ours or not theirs or ours & theirs:
+        return False
+    return theirs.isdisjoint(map(canonical, newer.words))
+
+
+def _setting(statement: Statement) -> Iterator[str]:
+    before = ""
+    for word in _subject(statement):
+        if word in TIMES or word in SURROUNDINGS or canonical(word) in SURROUNDINGS:
+            yield canonical(word).rstrip("s")
+        elif word in _DAYS or _NUMBERED.fullmatch(word):
+            yield word
+        elif before in _COUNTED:
+            yield f"{before} {word}"
+        before = word
+
+
+def _subject(statement: Statement) -> list[str]:
+    """The first words of ``statement``, up to its verb."""
+    words = SAYS_NOW.sub(" ", statement.line).split()
+    if not words or words[0] in _SPEAKERS:  # "we deploy on Fridays" is of what they deploy
+        return []
+    end = next((at for at, word in enumerate(words) if word in _ENDS_SUBJECT), len(words))
+    return words[: min(end, _MOST_IN_SUBJECT)]
+
+
+def _qualified_apart(newer: Statement, older: Statement) -> bool:
+    """Whether one noun has another word beside it in each.
+
+    As in "nightly jobs" and "weekly jobs", "tickets from schools" and "tickets from parents".
+    """
+    return _differ(newer, older, _qualifiers) or _differ(newer, older, _complement)
+
+
+def _differ(
+    newer: Statement, older: Statement, read: Callable[[Statement], dict[str, str]]
+) -> bool:
+    """Whether what ``read`` finds beside one noun is another word, unknown to the other one."""
+    ours, theirs = read(newer), read(older)
+    said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
+    return any(
+        ours[head] != theirs[head] and ours[head] not in known and theirs[head] not in said
+        for head in ours.keys() & theirs.keys()
+    )
+
+
+def _qualifiers(statement: Statement) -> dict[str, str]:
+    """For each noun the word right before it."""
+    words = ["", *SAYS_NOW.sub(" ", statement.line).split(), ""]
+    found: dict[str, str] = {}
+    for at in range(2, len(words) - 1):
+        before, word, after = words[at - 1 : at + 2]
+        if not (_may_qualify(before) and word[0].isalpha() and word not in LIGHT):
+            continue
+        if word in _VERBS or word in _PREPOSITIONS or after in _ARTICLES:  # "Mara reviews every"
+            continue
+        found.setdefault(canonical(word), canonical(before))
+    return found
+
+
+def _complement(statement: Statement) -> dict[str, str]:
+    """For the noun that the subject begins with the word after its preposition."""
+    words = [word for word in _subject(statement) if word not in _ARTICLES]
+    for head, preposition, word in zip(words[:2], words[1:], words[2:], strict=False):
+        if preposition in _PREPOSITIONS and head not in LIGHT:
+            return {canonical(head): canonical(word)}
+    return {}
+
+
+def _may_qualify(word: str) -> bool:
+    if not word or not (word[0].isalnum()):
+        return False
+    if word in TIMES or word in SURROUNDINGS or _NUMBERED.fullmatch(word):
+        return True
+    return not (
+        word in LIGHT
+        or word in _ARTICLES
+        or word in _VERBS
+        or word in _PREPOSITIONS
+        or word in UNITS
+        or word[0].isdigit()
+    )
+
+
+# --- what is given up ----------------------------------------------------------------------------
+
+
+def _gives_up_another(newer: Statement, older: Statement) -> bool:
+    """Whether all that ``newer`` says by name or number is no more, ``older`` does not name."""
+    values = newer.names | frozenset(map(canonical, (*newer.figures, *newer.times)))
+    phrases = [*newer.replaced, *(_canonical(m["old"]) for m in _NO_LONGER.finditer(newer.line))]
+    telling = [values & phrase for phrase in phrases if values & phrase]
+    return bool(telling) and all(words.isdisjoint(older.stated) for words in telling)
+
+
+def _canonical(phrase: str) -> frozenset[str]:
+    return frozenset(map(canonical, phrase.split()))
+
+
+def _is_of_a_part(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` tells a change for what ``older`` does not speak of."""
+    change = _CHANGE.search(newer.line)
+    clause, *_ = _CLAUSE.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
+    known = frozenset(map(canonical, older.words))
+    for match in _FOR.finditer(clause):
+        what = match["what"].split()
+        words = [word for word in what if word not in _ARTICLES]
+        if not words or not _WHOLE.isdisjoint(what) or any(map(_is_measure, words)):
+            continue
+        if known.union(_REASONS).isdisjoint(map(canonical, words)):
+            return True
+    return False
+
+
+def _is_measure(word: str) -> bool:
+    return word in UNITS or word in TIMES or canonical(word)[:1].isdigit()
