@@ -7,6 +7,7 @@ the change. Only the last is searched for, and has the relevance that the search
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -200,9 +201,14 @@ def _same(path: str, subject: Subject) -> float:
 
 
 def _speaks_of(memory: Memory, terms: Sequence[str]) -> bool:
-    """Whether ``memory`` has one of the ``terms`` of a path, in any form."""
-    said = _said(memory)
-    return any(term in said or any(_is_form(term, word) for word in said) for term in terms)
+    """Whether ``memory`` has one of the ``terms`` of a path, in any form: "port" for "ports"."""
+    return re.search(rf"\b(?:{'|'.join(map(_form, terms))})\b", _said(memory)) is not None
+
+
+def _form(term: str) -> str:
+    if len(term) <= _ENDING:
+        return term
+    return rf"{term.removesuffix('s')[: max(_STEM, len(term) - _ENDING)]}\w{{0,{_ENDING}}}"
 
 
 def _has_words(memory: Memory, words: Sequence[str]) -> bool:
@@ -210,22 +216,14 @@ def _has_words(memory: Memory, words: Sequence[str]) -> bool:
 
     What code says with one short word (name, strip, connect) prose says of anything.
     """
-    shared = _said(memory).intersection(words)
+    shared = frozenset(_said(memory).split()).intersection(words)
     return len(shared) > 1 or any(len(word) >= _LONG for word in shared)
 
 
-def _said(memory: Memory) -> frozenset[str]:
+def _said(memory: Memory) -> str:
     """The words of ``memory`` beside the paths that it names: it is about these files alone."""
     text = PATH.sub(" ", memory.content[:_READ_CHARS])
-    return frozenset(_words(f"{text} {' '.join(memory.tags)}"))
-
-
-def _is_form(word: str, other: str) -> bool:
-    """Whether two words may be forms of one: "rounding" and "rounded", "port" and "ports"."""
-    short, long = sorted((word, other), key=len)
-    if len(short) <= _ENDING or len(long) - len(short) > _ENDING:
-        return False
-    return long.startswith(short[: max(_STEM, len(short) - _ENDING)])
+    return " ".join(_PARTS.findall(f"{text} {' '.join(memory.tags)}")).casefold()
 
 
 def _mentioned(text: str, name: str) -> Iterator[str]:
