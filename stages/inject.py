@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Verdict
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
-from ..bus.values import Hit, Scope
+from ..bus.values import Hit, Memory, Scope
 from ..config.settings import (
     ContextSettings,
     SearchIntentSettings,
@@ -33,16 +33,9 @@ from .injection.project_facts import Told, tell_facts
 from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, resources, unnamed
 from .injection.select import Choice, choose
 from .language.project_question import asked_of_project
+from .language.sentences import is_order, prompt_sentences
 from .ports import Sessions
-from .sessions.quote import (
-    Quoted,
-    out_of_context,
-    outdated,
-    overtaken,
-    quote_sessions,
-    refused,
-    shown_key,
-)
+from .sessions.quote import Quoted, out_of_context, outdated, overtaken, quote_sessions, refused
 from .text.envelope import extend, neutralise, preview
 from .text.unicode import size_of
 
@@ -51,6 +44,9 @@ MAX_TOKENS = 2400
 
 MAX_UNITS = 8000
 """UTF-16 units of one context: an answer may have 9,000, and messages to the user need some."""
+
+ORDER_RELEVANCE = 0.6
+"""The least relevance of a session for a short order, which names files and words by the way."""
 
 REMINDER = "These memories may be relevant to the user's question."
 
@@ -63,6 +59,7 @@ _SURE = 0.7
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
 _ENVELOPE_TOKENS = 60
+_SHORT_ORDER_WORDS = 10
 
 
 def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> int:
@@ -115,11 +112,11 @@ def inject(
         choice = _choose(event, candidates, shown, settings.context, of_memories, now, known)
     quoted = quote_sessions(
         hits,
-        event.enriched.parsed.text,
-        memories=[one.memory for one in choice.chosen],
+        "" if event.enriched.looked_up else event.enriched.parsed.text,
+        memories=_beside(candidates, choice, shown),
         shown=shown,
         max_tokens=min(quoting.max_tokens, budget.tokens - choice.tokens - _ENVELOPE_TOKENS),
-        floor=quoting.min_relevance,
+        floor=_session_floor(event, refusal is not None, quoting),
         now=now,
         clean=clean,
     )
@@ -172,6 +169,24 @@ def _for_sessions(event: IntentClassified, quoting: SessionsSettings, room: Budg
     enriched = event.enriched
     said = enriched.looked_up and any(hit.passages for hit in enriched.sessions)
     return min(quoting.max_tokens, room.tokens // 3) if said else 0
+
+
+def _beside(
+    candidates: Sequence[Candidate], choice: Choice, shown: frozenset[tuple[str, int]]
+) -> list[Memory]:
+    """The memories that the session has now, of those found: chosen, or shown to it before."""
+    chosen = [one.memory for one in choice.chosen]
+    ids = {memory.id for memory in chosen}
+    found = (one.memory for one in candidates if one.memory.id not in ids)
+    return chosen + [memory for memory in found if memory.seen_key in shown]
+
+
+def _session_floor(event: IntentClassified, refused: bool, quoting: SessionsSettings) -> float:
+    """The least relevance of a session. A long order describes its subject as a question does."""
+    parsed = event.enriched.parsed
+    is_short = refused and len(parsed.words) <= _SHORT_ORDER_WORDS
+    ordered = is_short and any(map(is_order, prompt_sentences(parsed.text)))
+    return max(quoting.min_relevance, ORDER_RELEVANCE if ordered else 0.0)
 
 
 def _choose(
@@ -248,11 +263,8 @@ def _keys(
     built: ContextBuilt, choice: Choice, quoted: Quoted, beside: Beside
 ) -> frozenset[tuple[str, int]]:
     """What the session has seen with ``built``."""
-    names = {one.session for one in quoted.excerpts}
-    hits = built.classified.enriched.sessions
-    keys = {one.memory.seen_key for one in choice.chosen}
-    keys |= {shown_key(hit) for hit in hits if hit.session in names}
-    return frozenset(keys | beside.keys(built.text))
+    keys = quoted.keys.union(one.memory.seen_key for one in choice.chosen)
+    return keys.union(beside.keys(built.text))
 
 
 def _choose_for_work(

@@ -36,11 +36,12 @@ def parse(event: PromptSubmitted) -> PromptParsed:
     pasted = find_paste(text)
     question = _question(pasted) if pasted else text
     before, subject = "", tuple[str, ...]()
-    if event.before and follows_up(read := prompt_sentences(text)):
-        said = split_markers(own_text(event.before))[0]
+    said = split_markers(own_text(event.before))[0] if event.before else ""
+    # What says nothing ("hm") cannot tell what is asked.
+    if (told := retrieval_words(said)) and follows_up(read := prompt_sentences(text)):
         if names_subject(read):
             before, subject = said, words
-        words = tuple(dict.fromkeys((*words, *retrieval_words(said))))
+        words = tuple(dict.fromkeys((*words, *told)))
         question = f"{said}\n{text}"
     parsed = Parsed(
         text=text,

@@ -98,7 +98,10 @@ class Catalogue(Protocol):
         """The memories with ``ids`` that are in ``scopes``, in the order asked."""
 
     async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        """The memories that name a file called ``file``, in whatever folder, newest first."""
+        """The memories that name a file called ``file``, in whatever folder, newest first.
+
+        With a slash at its end it is a folder's name.
+        """
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         """What several memories of ``scopes`` are about, the most frequent first."""

@@ -148,8 +148,8 @@ _ANY_AGE_DAYS = 36_500
 async def scratch_app(settings: Settings) -> AsyncIterator[tuple[App, Path]]:
     """The product, loaded, in a folder of its own, and a project's folder; both go afterwards.
 
-    It has neither team nor language model, and no session is too old for it: a set that is evaluated
-    today has to come to the same in a year.
+    It has neither team nor language model, and no session is too old for it: a set comes to the
+    same figures in a year.
     """
     alone = replace(
         settings,

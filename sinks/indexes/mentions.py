@@ -1,7 +1,8 @@
 """Which memories name a file, and which may warn of an action; caches, as the topics are.
 
 A memory names a file where it was captured with it, and where its text does: "see src/auth/jwt.py".
-Whether it means the same file of that name is decided by whoever reads the memory.
+It names a folder where its text does with a slash: "gen/", "db/migrations". Whether it means the
+same file or folder of that name is decided by whoever reads the memory.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ _READ_CHARS = 4_000
 _MOST_CHARS = 80
 # Dots are rare, so they are looked for first, and the name before each is read backwards.
 _EXTENSION = regex(r"\.[A-Za-z]\w{0,7}(?![\w-]|\.\w)")
+_PATH = regex(r"(?<![\w.@/-])(?:[\w.@-]{0,80}/){1,12}[\w.@*-]{0,80}")
 
 
 class FileIndex:
@@ -55,7 +57,10 @@ class FileIndex:
                         del by_name[name]
 
     def naming(self, name: str, scopes: Iterable[Scope]) -> tuple[str, ...]:
-        """The ids of the memories that name a file called so, the newest first, at most 20."""
+        """The ids of the memories that name a file called so, the newest first, at most 20.
+
+        Of a folder, the name ends in a slash.
+        """
         with self._lock:
             found_in = [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]
             found = [id_ for by_name in found_in for id_ in by_name.get(name.casefold(), ())]
@@ -63,7 +68,10 @@ class FileIndex:
 
 
 def names_in(memory: Memory) -> Iterator[str]:
-    """The names of the files that ``memory`` names, lower-cased, at most 20 and perhaps twice."""
+    """The names of the files and folders that ``memory`` names, lower-cased.
+
+    At most 20 of each, perhaps twice; that of a folder ends in a slash.
+    """
     for provenance in (memory.provenance, *memory.sources[:MAX_NAMES]):
         if provenance.file:
             yield provenance.file.replace("\\", "/").rpartition("/")[2].casefold()
@@ -71,6 +79,18 @@ def names_in(memory: Memory) -> Iterator[str]:
     for match, _ in zip(found, range(MAX_NAMES), strict=False):
         if stem := _stem(memory.content, match.start()):
             yield (stem + match[0]).casefold()
+    paths = _PATH.finditer(memory.content, 0, _READ_CHARS) if "/" in memory.content else ()
+    for match, _ in zip(paths, range(MAX_NAMES), strict=False):
+        if folder := _folder(match[0]):
+            yield f"{folder.casefold()}/"
+
+
+def _folder(path: str) -> str:
+    """The name of the folder that ``path`` is; "" for that of a file, and for an address."""
+    *folders, name = path.rstrip("./").split("/")
+    if path.startswith("//") or (path[-1] != "/" and "." in name.lstrip(".") and "*" not in name):
+        return ""
+    return folders[-1] if "*" in name and folders else name
 
 
 def _stem(text: str, end: int) -> str:

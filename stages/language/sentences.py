@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -300,6 +300,7 @@ _OPENERS = frozenset(
 _JOINING = frozenset("and but so or then".split())
 _OF_ANOTHER = frozenset((("what", "about"), ("how", "about")))
 _ADDING = frozenset(("and", "but"))
+_RETURNING = (("back", "to"), ("about",), ("as", "for"), ("regarding",), ("concerning",), ("re",))
 _POINTING = frozenset(
     "it its that this these those they them their one ones other others same instead there then "
     "both either".split()
@@ -310,8 +311,9 @@ def follows_up(read: Sequence[Sentence]) -> bool:
     """Whether one short sentence asks something that needs the prompt before to be understood.
 
     It joins on ("and on staging?"), points back ("why was it dropped?"), or names next to nothing.
+    What it points at may be named first ("back to the model: is the latest one served?").
     """
-    if len(read) != 1 or len(read[0].words) > _FOLLOW_UP_WORDS:
+    if len(read) != 1 or len(read[0].words) > _FOLLOW_UP_WORDS or _introduces(read[0]):
         return False
     words = read[0].words
     joins = words[0] in _JOINING
@@ -323,6 +325,17 @@ def follows_up(read: Sequence[Sentence]) -> bool:
     if len(content) > _FOLLOW_UP_CONTENT:
         return False
     return joins or len(content) < 2 or not _POINTING.isdisjoint(words)
+
+
+def _introduces(sentence: Sentence) -> bool:
+    """Whether a clause of its own says what the rest is about: "as for the model, …"."""
+    starts = sorted(at for at in sentence.opens if at < len(sentence.words))
+    for start, end in pairwise(starts):
+        words = _after_joining(sentence.words[start:end])
+        returns = any(tuple(words[: len(one)]) == one for one in _RETURNING)
+        if returns and _content(words[1:]) and _POINTING.isdisjoint(words):
+            return True
+    return False
 
 
 def names_subject(read: Sequence[Sentence]) -> bool:

@@ -5,13 +5,14 @@ Ordinary words are none of it: they are met by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 
 from ...bus.values import Value
 from ...config.patterns import regex
 from ..language.topics import find_entities
-from ..language.words import STOP_WORDS, fold, word_list
+from ..language.words import STOP_WORDS, fold, is_negation, word_list, words
 
 MOST_NAMES = 12
 """What names more than this is stuffed: its first ones count, and more of them have to be met."""
@@ -27,6 +28,7 @@ _KINDS = {
     "version": "value",
 }
 GENERIC_STEMS = word_list("generic_file_names")
+GENERIC_FOLDERS = word_list("generic_folders")
 _CODE = regex(r"`([^`\n]{3,80})`")
 _FLAG = regex(r"(?<![\w-])--[a-z][\w-]{2,40}")
 # A word of letters and digits, such as argon2id or rs256.
@@ -166,3 +168,46 @@ def mentions(text: str, name: str, *, joins: str = "_") -> bool:
             return True
         at = text.find(name, at + 1)
     return False
+
+
+# --- folders --------------------------------------------------------------------------------------
+
+
+PATH = regex(r"(?<![\w.@/-])(?:[\w.@-]{0,80}/){1,12}[\w.@*-]{0,80}")
+"""What names a file or a folder with a slash: "gen/", "db/migrations", "proto/*.proto"."""
+
+_MOST_PATHS = 32
+_CLAUSE_END = regex(r"[,;:.!?\n]\s+")
+
+
+def is_about_folder(text: str, folders: Sequence[str]) -> bool:
+    """Whether ``text`` is about a folder among nested ones: names it first, or where it denies.
+
+    ``folders`` are their names, folded, the outermost first. One that many projects have is not
+    told by its name alone, unless the text begins with it.
+    """
+    for place, path in enumerate(islice(PATH.finditer(text), _MOST_PATHS)):
+        named = _folders(path[0])
+        if not named or not _holds(folders, named):
+            continue
+        before = _CLAUSE_END.split(text[: path.start()])[-1]
+        vague = len(named) == 1 and named[0] in GENERIC_FOLDERS and path.start() > 1
+        if (not place and not vague) or any(map(is_negation, words(before))):
+            return True
+    return False
+
+
+def _folders(path: str) -> list[str]:
+    """The names of the folder that ``path`` is, folded; [] for a file, and for an address."""
+    parts = path.casefold().rstrip("./").split("/")
+    if "*" in parts[-1]:
+        del parts[-1]
+    elif path[-1] != "/" and "." in parts[-1].lstrip("."):
+        return []
+    return [] if path.startswith("//") else [part for part in parts if part not in {"", ".", "~"}]
+
+
+def _holds(folders: Sequence[str], named: Sequence[str]) -> bool:
+    """Whether the names ``named`` stand in ``folders`` one after the other."""
+    starts = range(len(folders) - len(named) + 1)
+    return any(list(folders[at : at + len(named)]) == named for at in starts)

@@ -1,12 +1,13 @@
 """Remind of memories about a file that was just changed; in most cases there are none.
 
-A memory may be about the very file, because it was captured with it or names it; about a symbol of
-it; or about its subject, by the words of the path or those of the change. Only the last is
-searched for, and has the relevance that the search gives it.
+A memory may be about the very file, because it was captured with it or names it; about a folder
+that it lies in; about a symbol of it; or about its subject, by the words of the path or those of
+the change. Only the last is searched for, and has the relevance that the search gives it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
-from ...bus.values import COMMAND_TOOL, Hit, Query, Value
+from ...bus.values import COMMAND_TOOL, Hit, Memory, Query, Value
 from ...config.patterns import regex
 from ...config.settings import ToolSettings
 from ..actions.reading import within
@@ -25,7 +26,7 @@ from ..language.topics import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
-from .names import GENERIC_STEMS, mentions
+from .names import GENERIC_FOLDERS, GENERIC_STEMS, PATH, is_about_folder, mentions
 from .reminder import (
     NOTHING_KNOWN,
     KnownAtAct,
@@ -34,13 +35,14 @@ from .reminder import (
     abstain,
     build_reminder,
     check_code,
-    shares_term,
 )
 
 NAMES_PATH = 0.95
 """The relevance of a memory that names the file with its folder, or was captured with it,"""
 NAMES_FILE = 0.85
 """that names it by its own name alone, where that is no name that many files have,"""
+NAMES_FOLDER = 0.8
+"""that is about a folder which the file lies in,"""
 NAMES_DEFINED = 0.75
 """that names the module or a symbol which the change defines,"""
 NAMES_USED = 0.65
@@ -52,8 +54,10 @@ _FOUND = 8
 _LEAST = 0.05
 _ALIKE = 0.2
 _READ_CHARS = 4000
+_STEM, _ENDING, _LONG = 5, 3, 7
 _MOST_PATH_CHARS = 200
 _MOST_MENTIONS = 32
+_MOST_FOLDERS = 12
 
 
 async def remind(
@@ -108,8 +112,9 @@ async def _gather(
     async with anyio.create_task_group() as group:
         for subject in subjects:
             group.start_soon(gathering.look_up, subject)
-            group.start_soon(gathering.search, subject.terms, "its path", subject)
-        group.start_soon(gathering.search, subjects[0].words, "what was changed", subjects[0])
+            group.start_soon(gathering.search, subject.terms, "its path", subject, _speaks_of)
+        words = subjects[0].words
+        group.start_soon(gathering.search, words, "what was changed", subjects[0], _has_words)
     if gathering.failures:
         raise gathering.failures[0]
     return gathering.rated
@@ -127,27 +132,36 @@ class _Gathering:
         self._catalogue = catalogue
 
     async def look_up(self, subject: Subject) -> None:
+        names = (subject.name, *(f"{folder}/" for folder in dict.fromkeys(subject.folders)))
         try:
-            found = await self._catalogue.naming(subject.name, self._scopes)
+            found = [await self._catalogue.naming(name, self._scopes) for name in names]
         except ConnectionError as unavailable:
             self.failures.append(unavailable)
         else:
-            self.rated += [rate(Hit.unsearched(memory), subject, self._root) for memory in found]
+            memories = {memory.id: memory for some in found for memory in some}.values()
+            self.rated += [rate(Hit.unsearched(one), subject, self._root) for one in memories]
 
-    async def search(self, words: Sequence[str], what: str, subject: Subject) -> None:
+    async def search(
+        self,
+        words: Sequence[str],
+        what: str,
+        subject: Subject,
+        is_fit: Callable[[Memory, Sequence[str]], bool],
+    ) -> None:
         query = Query(text=" ".join(words), scopes=self._scopes, limit=_FOUND, min_relevance=_LEAST)
         try:
             hits = (await self._recall.recall(query)).hits if words else ()
         except ConnectionError as unavailable:
             self.failures.append(unavailable)
         else:
-            fit = (hit for hit in hits if shares_term(hit.memory, words))
-            self.rated += [rate(hit, subject, self._root, what) for hit in fit]
+            for hit in hits:
+                one = rate(hit, subject, self._root, what if is_fit(hit.memory, words) else "")
+                self.rated += [one] if one.hit.relevance else []
 
 
 def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> RatedHit:
-    """``hit`` with the best reason that there is to bring it up; it was found by ``what``."""
-    best = (hit.relevance, f"matches {what}" if what else "names another file")
+    """``hit`` with the best reason that there is to bring it up; it fits by ``what``, if by any."""
+    best = (hit.relevance, f"matches {what}") if what else (0.0, "names another file")
     for reason in _reasons(hit, subject, root):
         best = max(best, reason)
     relevance, why = best
@@ -166,6 +180,8 @@ def _reasons(hit: Hit, subject: Subject, root: str) -> Iterator[tuple[float, str
     for path in islice(named, _MOST_MENTIONS):
         if how := _same(path, subject):
             yield how, "names the file"
+    if is_about_folder(content, subject.folders):
+        yield NAMES_FOLDER, "is about the folder"
     if any(_mentions(content, name) for name in subject.defined):
         yield NAMES_DEFINED, "names a symbol of the file"
     if hit.relevance >= _ALIKE and any(_mentions(content, name) for name in subject.used):
@@ -182,6 +198,32 @@ def _same(path: str, subject: Subject) -> float:
     if common > 1:
         return NAMES_PATH
     return NAMES_FILE if subject.is_distinctive else 0.0
+
+
+def _speaks_of(memory: Memory, terms: Sequence[str]) -> bool:
+    """Whether ``memory`` has one of the ``terms`` of a path, in any form: "port" for "ports"."""
+    return re.search(rf"\b(?:{'|'.join(map(_form, terms))})\b", _said(memory)) is not None
+
+
+def _form(term: str) -> str:
+    if len(term) <= _ENDING:
+        return term
+    return rf"{term.removesuffix('s')[: max(_STEM, len(term) - _ENDING)]}\w{{0,{_ENDING}}}"
+
+
+def _has_words(memory: Memory, words: Sequence[str]) -> bool:
+    """Whether ``memory`` has two of the ``words`` of a change as they stand, or a long one.
+
+    What code says with one short word (name, strip, connect) prose says of anything.
+    """
+    shared = frozenset(_said(memory).split()).intersection(words)
+    return len(shared) > 1 or any(len(word) >= _LONG for word in shared)
+
+
+def _said(memory: Memory) -> str:
+    """The words of ``memory`` beside the paths that it names: it is about these files alone."""
+    text = PATH.sub(" ", memory.content[:_READ_CHARS])
+    return " ".join(_PARTS.findall(f"{text} {' '.join(memory.tags)}")).casefold()
 
 
 def _mentioned(text: str, name: str) -> Iterator[str]:
@@ -213,7 +255,6 @@ MAX_WORDS = 10
 MAX_SYMBOLS = 16
 
 _SUBJECT_CHARS = 4_000
-_GENERIC_FOLDERS = word_list("generic_folders")
 _FULL = {
     "auth": "authentication",
     "authn": "authentication",
@@ -236,7 +277,8 @@ _HUMP = regex(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
 class Subject(Value, frozen=True, kw_only=True):
     """What a change is about.
 
-    ``path`` is relative to the project where the file is in it, with ``/`` between its parts.
+    ``path`` is relative to the project where the file is in it, with ``/`` between its parts, and
+    ``folders`` are the names of those that it lies in, folded.
     ``terms`` are the words of the path, ``words`` those that the change uses most. ``defined`` and
     ``used`` are identifiers that are unlikely to be met elsewhere by chance: the module and what
     the change defines in it, and what else it mentions.
@@ -244,6 +286,7 @@ class Subject(Value, frozen=True, kw_only=True):
 
     path: str
     name: str
+    folders: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
@@ -265,6 +308,7 @@ def subject_of(path: str, text: str, *, root: str = "") -> Subject:
     return Subject(
         path=inside,
         name=inside.rpartition("/")[2],
+        folders=tuple(inside.casefold().split("/")[:-1][-_MOST_FOLDERS:]),
         terms=tuple(_terms(inside, own))[:MAX_TERMS],
         words=tuple(_most_used(found, own)),
         defined=defined[:MAX_SYMBOLS],
@@ -286,7 +330,7 @@ def _terms(path: str, own: frozenset[str]) -> Iterator[str]:
         return iter(known)
     said = dict.fromkeys(named)
     for folder in reversed(folders):
-        if folder.casefold() not in _GENERIC_FOLDERS and not folder.startswith("."):
+        if folder.casefold() not in GENERIC_FOLDERS and not folder.startswith("."):
             said.update(dict.fromkeys(_words(folder)))
     for word in own:
         said.pop(word, None)

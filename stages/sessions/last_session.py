@@ -1,6 +1,7 @@
 """Reminds a session that starts of the one before it: what was asked there, and how it ended.
 
-What says nothing of any work ("hi! new project", "You're welcome!") is passed over.
+What says nothing of any work ("hi! new project", "You're welcome!") is passed over, and so is a
+note that the user only had kept.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ...config.languages import ENGLISH, language_of
 from ..language.sentences import sentences
 from ..language.words import word_list, words_of
 from ..text.envelope import neutralise, preview
+from ..text.markup import split_markers
 from .quote import day_of, short_id
 
 SOURCES = frozenset({"startup", "clear"})
@@ -22,6 +24,8 @@ MAX_REMINDER_CHARS = 160
 
 _SMALL_TALK = word_list("small_talk")
 _FEWEST_WORDS = 2
+# They belong to the word that follows: "[ci] run it nightly".
+_OPENING_SIGNS = "[({<\"'`*@#~./-"
 
 
 def last_session(
@@ -30,15 +34,17 @@ def last_session(
     """The lines for the envelope about the session of ``passages``.
 
     "" where nobody asked anything in it; ``clean`` redacts. A session whose agent said nothing is
-    told by its beginning alone.
+    told by its requests alone: the first, and the last if that is another one.
     """
     asked = _first(passages, "user")
     if asked is None:
         return ""
-    ended = _first(passages[::-1], "agent")
+    latest, ended = _first(passages[::-1], "user"), _first(passages[::-1], "agent")
     day = day_of(asked[0].said_at, now)
     lines = [f"- {short_id(asked[0].session)} · {day} · the last one in this project"]
     lines.append(_line("The user asked", asked[1], clean))
+    if latest is not None and latest != asked:
+        lines.append(_line("The user's last request", latest[1], clean))
     if ended is not None:
         lines.append(_line("It ended with", ended[1], clean))
     return "\n".join(lines)
@@ -51,8 +57,13 @@ def tells_of_work(passages: Sequence[Passage]) -> bool:
 
 def _first(passages: Sequence[Passage], speaker: Speaker) -> tuple[Passage, str] | None:
     """The first of ``passages`` in which ``speaker`` says something of the work, from there on."""
-    told = ((one, _from_work_on(one.text)) for one in passages if one.speaker == speaker)
+    told = ((one, _from_work_on(_asked(one))) for one in passages if one.speaker == speaker)
     return next(((one, text) for one, text in told if text), None)
+
+
+def _asked(passage: Passage) -> str:
+    """What ``passage`` says beside what the user had kept with a marker."""
+    return split_markers(passage.text)[0] if passage.speaker == "user" else passage.text
 
 
 def _from_work_on(text: str) -> str:
@@ -65,7 +76,8 @@ def _from_work_on(text: str) -> str:
     for sentence in sentences(text):
         said = set(words_of(" ".join(sentence.words))) - _SMALL_TALK
         if len(said) >= _FEWEST_WORDS:
-            return text[sentence.spans[0][0] :]
+            before = text[: sentence.spans[0][0]]
+            return text[len(before.rstrip(_OPENING_SIGNS)) :]
     return ""
 
 

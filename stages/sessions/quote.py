@@ -15,6 +15,7 @@ words with which the agent concluded; then what has most in common with the ques
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
@@ -23,11 +24,11 @@ from msgspec.structs import replace
 
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
-from ...config.patterns import regex
 from ..language.topics import retrieval_words
-from ..statements.comparison import contradicts, says_same
+from ..statements.comparison import contradicts
 from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
+from .turns import ENDS, SETTLES, telling_turns
 
 FIRST_SHARE = 0.62
 """Of the budget for sessions, where more than one is quoted."""
@@ -43,10 +44,14 @@ _NO_ROOM = "does not fit into what is left of the budget"
 
 
 class Quoted(Struct, frozen=True):
-    """The sessions that are quoted, best first, and a verdict on each that was found."""
+    """The sessions that are quoted, best first, and a verdict on each that was found.
+
+    ``keys`` are the ``shown_keys`` of what is quoted.
+    """
 
     excerpts: tuple[Excerpt, ...]
     verdicts: tuple[SessionVerdict, ...]
+    keys: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def tokens(self) -> int:
@@ -69,23 +74,27 @@ def quote_sessions(
 ) -> Quoted:
     """Quote those of ``hits`` that have passages, within ``max_tokens``, beside ``memories``.
 
-    ``shown`` has ``shown_key`` of what this session has seen; ``floor`` is what the others missed.
+    ``shown`` has ``shown_keys`` of what this session has seen; ``floor`` is the least relevance.
+    Without a ``question`` all that was said counts, as for a prompt that asks about a time.
     """
     made: list[Excerpt] = []
+    keys: frozenset[tuple[str, int]] = frozenset()
     verdicts: list[SessionVerdict] = []
-    relevant = [hit for hit in hits if hit.passages]
+    relevant = [hit for hit in hits if hit.passages and hit.relevance >= floor]
     left = max_tokens
     for hit in hits:
         why = f"relevance {hit.relevance:.2f}"
         outcome: SessionOutcome = "quoted"
         one: Excerpt | None = None
-        if not hit.passages:
+        if not hit.passages or hit.relevance < floor:
             outcome = "not_relevant"
             why += f" is below the floor of {floor:.2f}"
-        elif shown_key(hit) in shown:
-            outcome, why = "already_shown", "already shown in this session"
-        elif not (said := _unsaid(hit.passages, memories)):
+        elif not (said := telling_turns(hit.passages, question, memories)):
             outcome, why = "said_by_memories", "the memories beside it say the same"
+            if not memories:
+                outcome, why = "not_relevant", "nothing in it tells anything"
+        elif shown_keys(said).issubset(shown):
+            outcome, why = "already_shown", "already shown in this session"
         elif left < MIN_TOKENS:
             outcome, why = "no_room", _NO_ROOM
         else:
@@ -97,9 +106,10 @@ def quote_sessions(
                 outcome, why = "no_room", _NO_ROOM
         if one is not None:
             made.append(one)
+            keys |= shown_keys(said)
             left -= one.size.tokens
         verdicts.append(_verdict(hit, outcome, why))
-    return Quoted(tuple(made), tuple(verdicts))
+    return Quoted(tuple(made), tuple(verdicts), keys)
 
 
 def refused(hits: Sequence[SessionHit], why: str) -> Quoted:
@@ -107,9 +117,11 @@ def refused(hits: Sequence[SessionHit], why: str) -> Quoted:
     return Quoted((), tuple(_verdict(hit, "refused", why) for hit in hits))
 
 
-def shown_key(hit: SessionHit) -> tuple[str, int]:
-    """What is noted as shown: an episode of the session, as long as it was then."""
-    return f"session {hit.session} {hit.began_at.isoformat()}", len(hit.passages)
+def shown_keys(passages: Sequence[Passage]) -> frozenset[tuple[str, int]]:
+    """What is noted as shown: each passage, with a CRC-32 of what was said in it until then."""
+    return frozenset(
+        (one.id, zlib.crc32(one.text.encode("utf-8", "surrogatepass"))) for one in passages
+    )
 
 
 def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
@@ -154,32 +166,6 @@ def out_of_context(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> di
     }
 
 
-def _unsaid(passages: Sequence[Passage], memories: Sequence[Memory]) -> tuple[Passage, ...]:
-    texts = [one_line(memory.content).casefold() for memory in memories]
-    return tuple(
-        passage
-        for passage in passages
-        if not (_is_said(passage, texts, memories) or _is_outdated(passage, memories))
-    )
-
-
-def _is_outdated(passage: Passage, memories: Sequence[Memory]) -> bool:
-    """Whether a memory says otherwise than the user said before it."""
-    if passage.speaker != "user" or len(passage.text) > _CLAIM_CHARS:
-        return False
-    later = (memory for memory in memories if memory.updated_at > passage.said_at)
-    return any(contradicts(memory.content, passage.text) for memory in later)
-
-
-def _is_said(passage: Passage, texts: Sequence[str], memories: Sequence[Memory]) -> bool:
-    said = one_line(passage.text).casefold()
-    if any(said in text for text in texts):
-        return True
-    if len(said) > _CLAIM_CHARS:
-        return False
-    return any(says_same(passage.text, memory.content) for memory in memories)
-
-
 def _verdict(hit: SessionHit, outcome: SessionOutcome, why: str) -> SessionVerdict:
     return SessionVerdict(
         session=hit.session,
@@ -201,13 +187,6 @@ _HEAD_CHARS = 120
 _LABEL_CHARS = 16
 _CHARS_PER_TOKEN = 4
 _GAP_CHARS = 3
-_ENDS = regex(r"(?<=[.!?])\s+")
-# A rule is told in such words, and by numbers.
-_SETTLES = regex(
-    r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
-    r"|not|no|stays?|keeps?|limit|max|min|default|rule|final)\b",
-    re.IGNORECASE,
-)
 
 
 class Excerpt(Struct, frozen=True):
@@ -294,7 +273,7 @@ def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], s
         text = one_line(neutralise(clean(passage.text)))
         if text:
             value = _value(passage, text, asked) + (0.6 if at == last_agent else 0.0)
-            said = _ENDS.split(text) if len(text) > _SHORT_AGENT_CHARS else [text]
+            said = ENDS.split(text) if len(text) > _SHORT_AGENT_CHARS else [text]
             lines.append(_Line(passage, text, value, said, _ranked(said, asked)))
     return lines
 
@@ -315,7 +294,7 @@ def _worth(text: str, asked: frozenset[str]) -> float:
     """What a text has in common with the question, and whether it settles something."""
     words = frozenset(map(str.casefold, retrieval_words(text)))
     common = len(words & asked) / max(1, len(asked))
-    settles = min(len(_SETTLES.findall(text)), 4) / 4
+    settles = min(len(SETTLES.findall(text)), 4) / 4
     return common + 0.4 * settles
 
 

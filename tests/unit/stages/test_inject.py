@@ -390,6 +390,32 @@ def test_an_order_gets_what_was_said_although_no_memory_answers_it():
     assert "Seven attempts" in built.text
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("rename the attempts in retry.py", False),
+        (
+            "Fix the retries. " + "The upstream blocks us after eight attempts, see below. " * 3,
+            True,
+        ),
+        ("the attempts in retry.py", True),
+    ],
+)
+def test_a_short_order_needs_a_session_that_is_surely_about_it(text, quoted):
+    parsed = make_parsed(make_prompt(text), words=tuple(dict.fromkeys(text.split())))
+    hit = session_hit(relevance=0.55)
+    built = run(with_sessions(make_classified((), None, parsed=parsed), hit))
+    assert [one.quoted for one in built.sessions] == [quoted]
+
+
+def test_what_a_memory_said_that_the_session_has_already_is_not_quoted():
+    sessions = FakeSessions()
+    memory = make_hit(make_memory(1, "No. Seven attempts. Eight trips it."), 0.9)
+    classified = with_sessions(make_classified([memory], make_intent()), session_hit())
+    assert run(classified, sessions=sessions).text.count("Seven attempts") == 1
+    assert run(classified, sessions=sessions).text == ""
+
+
 @pytest.mark.parametrize("changes", [{"enabled": False}])
 def test_where_injection_is_switched_off_nothing_is_quoted(changes):
     classified = with_sessions(make_classified(make_hits(1), make_intent()), session_hit())

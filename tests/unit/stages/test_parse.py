@@ -144,6 +144,11 @@ def test_a_follow_up_is_searched_for_with_the_prompt_before():
     assert found.text == "and how do we renew it?"
 
 
+def test_a_prompt_that_says_nothing_does_not_tell_what_a_follow_up_asks():
+    found = parsed("how do we renew it?", "hm, ok")
+    assert (found.question, found.words) == ("how do we renew it?", ("renew",))
+
+
 def test_a_follow_up_that_names_another_subject_tells_which():
     found = parsed("and what about the Database?", "How do we deploy?")
     assert (found.subject, found.before) == (("Database",), "How do we deploy?")

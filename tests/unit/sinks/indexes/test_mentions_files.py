@@ -27,6 +27,27 @@ def test_a_memory_is_found_by_the_file_that_it_names_or_came_with(memory):
     assert indexed(memory).naming("jwt.py", HERE) == (memory.id,)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("never edit gen/", "gen/"),
+        ("see ./db/Migrations.", "migrations/"),
+        ("`proto/*.proto` is linted", "proto/"),
+        ("release/v1.2/ is frozen", "v1.2/"),
+    ],
+)
+def test_a_folder_is_found_by_its_name_with_a_slash(text, name):
+    assert indexed(make_memory(1, text)).naming(name, HERE) == (make_memory(1).id,)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("src/auth/jwt.py", "auth/"), ("https://a.org/gen/", "gen/"), ("gen is generated", "gen/")],
+)
+def test_a_file_an_address_and_a_word_are_no_folders(text, name):
+    assert indexed(make_memory(1, text)).naming(name, HERE) == ()
+
+
 @pytest.mark.parametrize("text", ["old_jwt.py", "jwt.python", "jwt.py.bak", "jwt py", "my-jwt.py"])
 def test_another_name_is_another_file(text):
     assert indexed(make_memory(1, text)).naming("jwt.py", HERE) == ()

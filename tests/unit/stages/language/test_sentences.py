@@ -221,6 +221,8 @@ def test_the_why_phrases_are_in_the_table():
         "but why not in the worker?",
         "where is it?",
         "what about the other depot?",
+        "back to that one: is it served?",
+        "on staging, is it the same?",
     ],
 )
 def test_it_asks_on(prompt):
@@ -237,6 +239,8 @@ def test_it_asks_on(prompt):
         "How long does a worker of the tram depot hold its lease on the platform?",
         "Why did we choose etcd over Consul for the leases of the depot workers?",
         "The worker loses its lease. Why is that? It did not happen before.",
+        "back to the model: do we serve the latest one?",
+        "ok, as for the leases, are they renewed then?",
     ],
 )
 def test_it_stands_for_itself_or_asks_nothing(prompt):

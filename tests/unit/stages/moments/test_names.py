@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.moments.names import READ_CHARS, Name, ReadText, names_of
+from subcog.stages.moments.names import READ_CHARS, Name, ReadText, is_about_folder, names_of
 
 
 def named(text):
@@ -64,3 +64,37 @@ def test_a_name_is_recognised_as_a_whole():
 def test_of_a_huge_text_only_the_beginning_is_read():
     assert named("x " * READ_CHARS + "verify_token") == []
     assert len(ReadText("a" * 10_000_000).folded) == READ_CHARS
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("Never edit generated files under gen/. Change proto/*.proto", "gen/ts"),
+        ("gen/ is generated", "web/gen"),
+        ("change files in db/migrations.", "db/migrations"),
+        ("see `./Infra/modules` first", "infra/modules/vpc"),
+        ("Change proto/*.proto, never gen/ by hand", "gen"),
+        ("proto/*.proto is linted", "proto"),
+        ("Never touch vendor/", "vendor/github.com/x"),
+        ("vendor/ is patched by hand", "vendor"),
+    ],
+)
+def test_a_text_is_about_the_folder_that_it_names_first_or_denies(text, folder):
+    assert is_about_folder(text, folder.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("No `any` in web/src/api, the types come from gen/ts", "gen/ts"),
+        ("change files in db/migrations", "migrations"),
+        ("change files in db/migrations", "db"),
+        ("gen/ is generated", "generic"),
+        ("docs/api.md is generated", "docs"),
+        ("see https://infra/x", "infra/x"),
+        ("run the tests from src/", "src"),
+        ("infra/ is owned by Ines", ""),
+    ],
+)
+def test_what_names_another_folder_or_names_it_in_passing_is_not_about_it(text, folder):
+    assert not is_about_folder(text, folder.split("/"))

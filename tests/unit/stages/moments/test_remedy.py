@@ -2,6 +2,7 @@ import json
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.events import MemoriesShown, ToolFailed
 from subcog.bus.signals import abstained, degraded
@@ -76,6 +77,32 @@ async def test_what_shares_no_telling_word_with_the_error_is_not_about_it():
     assert (await remedied(event, recall=FakeRecall(hits=[other])))[0] == {}
 
 
+LINKER = (
+    "ld: cannot find -lproj: No such file or directory\ncollect2: error: ld returned 1 exit status"
+)
+SPIRE = "httpx.HTTPStatusError: '429 Too Many Requests' for url 'https://api.spire.com/v2'"
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "is_known"),
+    [
+        (LINKER, "'cannot find -lproj' until libproj-dev is installed", True),
+        (LINKER, "the grid files are missing until they are fetched", False),
+        (SPIRE, "Spire answers 429 from 512 on", True),
+        (SPIRE, "Spire bills by the month", False),
+        (SPIRE, "GitHub answers 429 from 5000 on", False),
+    ],
+)
+async def test_it_is_known_by_another_line_or_by_its_code(error, text, is_known):
+    class ByWords(FakeRecall):
+        async def recall(self, query):
+            found = await super().recall(query)
+            relevance = 0.9 if "lproj" in query.text else 0.1
+            return replace(found, hits=(about(text, relevance),))
+
+    assert bool((await remedied(failed(error), recall=ByWords()))[1]) == is_known
+
+
 async def test_nothing_is_brought_up_twice_in_one_context():
     sessions = FakeSessions()
     assert (await remedied(sessions=sessions))[0] != {}
@@ -84,7 +111,8 @@ async def test_nothing_is_brought_up_twice_in_one_context():
 
 
 async def test_what_is_not_relevant_enough_stays_out():
-    assert (await remedied(recall=FakeRecall(hits=[about(relevance=0.5)])))[0] == {}
+    other = about("ECONNREFUSED 127.0.0.1:9000 until MinIO is up", relevance=0.5)
+    assert (await remedied(recall=FakeRecall(hits=[other])))[0] == {}
 
 
 async def test_without_a_search_the_agent_goes_on():

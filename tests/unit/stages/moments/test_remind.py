@@ -104,6 +104,42 @@ async def test_a_memory_captured_with_the_file_needs_no_search():
     assert shown.shown[0].why.startswith("was captured with the file")
 
 
+async def test_a_memory_about_a_folder_of_the_file_needs_no_search():
+    memory = make_memory(1, "Never edit generated files under gen/. Change proto/*.proto")
+    answer, (shown,) = await reminded(used("/src/shop/gen/ts/cart.ts"), memories=[memory])
+    assert memory.id in answer["hookSpecificOutput"]["additionalContext"]
+    assert shown.shown[0].why.startswith("is about the folder (gen/ts/cart.ts)")
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "text"),
+    [
+        ("src/gen.py", "", "gen/ is generated, don't touch it"),
+        ("src/migrations.py", "", "never change files in db/migrations"),
+        ("docs/cli.md", "", "docs/api.md is generated from the OpenAPI spec"),
+        ("src/ais.py", "", "the raised limit is 20"),
+        ("a.py", "self.name = name.strip()", "the hook strips customer names"),
+        ("a.py", "yield connect()", "a handler passes its context on, or connections stay"),
+        ("a.py", "limit = 3", "the limit of the sandbox is 20"),
+    ],
+)
+async def test_what_shares_a_loose_word_with_a_change_is_not_about_it(path, change, text):
+    assert await reminded(used(path, change), hits=[about(text, 0.9)]) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "text"),
+    [
+        ("src/ports.py", "", "The port sync runs at night"),
+        ("a.py", "batch_size = 800", "ingest.batch_size stays under 500"),
+        ("a.py", "import requests", "don't call requests directly"),
+        ("a.py", "wait_for(timeout=15)", "No sleep, use wait_for()"),
+    ],
+)
+async def test_what_has_a_word_of_the_path_or_the_words_of_a_change_is(path, change, text):
+    assert (await reminded(used(path, change), hits=[about(text, 0.9)]))[1]
+
+
 async def test_of_equally_relevant_memories_the_newest_come_first():
     file = Provenance(file="README.md")
     memories = [make_memory(number, provenance=file) for number in range(9)]

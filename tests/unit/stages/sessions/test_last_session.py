@@ -25,6 +25,29 @@ def test_it_tells_how_the_session_began_and_how_it_ended():
     ]
 
 
+def test_the_first_request_does_not_stand_beside_the_end_of_another_one():
+    lines = told(
+        ("user", "[remember] the staging db is reset every night"),
+        ("agent", "Noted."),
+        ("user", "[ci] fix the login test"),
+        ("agent", "Fixed it."),
+        ("user", "update the changelog too"),
+        ("agent", "Done, CHANGELOG.md has an entry."),
+        ("user", "[remember] the login test needs a clock"),
+    )
+    assert lines[1:] == [
+        "  > The user asked: [ci] fix the login test",
+        "  > The user's last request: update the changelog too",
+        "  > It ended with: Done, CHANGELOG.md has an entry.",
+    ]
+
+
+def test_a_session_in_which_only_a_note_was_kept_is_not_told():
+    assert (
+        told(("user", "[remember] the staging db is reset every night"), ("agent", "Kept.")) == []
+    )
+
+
 def test_where_nobody_asked_anything_nothing_is_told():
     assert told() == told(("agent", "Done.")) == []
 

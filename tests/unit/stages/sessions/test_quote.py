@@ -9,7 +9,7 @@ from subcog.stages.sessions.quote import (
     outdated,
     quote_sessions,
     refused,
-    shown_key,
+    shown_keys,
 )
 from tests.fakes import make_memory
 
@@ -76,13 +76,13 @@ def test_all_of_it_stays_inside_the_budget_and_the_best_gets_most():
 
 def test_what_the_session_has_seen_is_not_quoted_again():
     one = hit()
-    made = quoted([one], shown=frozenset({shown_key(one)}))
+    made = quoted([one], shown=shown_keys(one.passages))
     assert made.excerpts == ()
     assert why(made) == "already shown in this session"
 
 
 def test_a_session_that_went_on_is_shown_again():
-    made = quoted([hit()], shown=frozenset({shown_key(hit(talk=TALK[:2]))}))
+    made = quoted([hit()], shown=shown_keys(hit(talk=TALK[:2]).passages))
     assert len(made.excerpts) == 1
 
 

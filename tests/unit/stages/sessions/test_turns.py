@@ -1,0 +1,66 @@
+import pytest
+
+from subcog.stages.sessions.turns import telling_turns
+from tests.fakes import make_memory
+from tests.unit.stages.sessions.test_quote_excerpt import hit
+
+TIDES = (
+    ("user", "The tide tables are lost. We'll go with Drift for them, not Hive"),
+    ("agent", "Replaced the Hive box with a Drift table."),
+)
+WIDGETS = (
+    ("user", "harbour_page.dart is 640 lines, split it. I prefer small widgets, at most 200 lines"),
+    ("agent", "Split into five widgets under lib/harbour/."),
+)
+ATTEMPTS = (
+    ("user", "The upstream blocks our attempts with 429s"),
+    ("agent", "I will lower the attempts to five."),
+    ("user", "No. Seven. Eight trips it."),
+    ("agent", "So MAX_ATTEMPTS is exactly 7."),
+)
+
+
+def told(talk, question, *memories):
+    kept = [make_memory(at, text) for at, text in enumerate(memories)]
+    return [one.text for one in telling_turns(hit(talk).passages, question, kept)]
+
+
+def texts(talk):
+    return [text for _, text in talk]
+
+
+def test_only_what_is_about_the_question_is_told():
+    assert told((*TIDES, *WIDGETS), "do we use Hive or Drift?") == texts(TIDES)
+    assert told((*TIDES, *WIDGETS), "split settings_page.dart") == texts(WIDGETS)
+
+
+def test_few_words_and_those_that_go_on_stay_with_what_was_said_before():
+    talk = (*ATTEMPTS, ("user", "Count the attempts of a whole batch together from now on"))
+    assert told((*TIDES, *talk), "how many attempts?") == texts(talk)
+    assert told((*TIDES, *ATTEMPTS), "what about 429s?") == texts(ATTEMPTS)
+
+
+@pytest.mark.parametrize("question", ["", "offline storage?"])
+def test_what_is_found_otherwise_than_by_words_is_told_as_a_whole(question):
+    assert told((*TIDES, *WIDGETS), question) == texts((*TIDES, *WIDGETS))
+
+
+def test_what_a_memory_has_of_a_turn_is_not_told_again_nor_its_bare_reply():
+    rule = "We'll go with Drift for them, not Hive"
+    assert told((*TIDES, *WIDGETS), "Hive or Drift?", rule) == []
+    assert told((("user", rule), ("agent", "Noted.")), "Hive or Drift?", rule) == []
+
+
+def test_what_else_the_turn_says_of_the_question_is_told():
+    talk = (("user", "Hive is gone. Drift migrates the old Hive box once, then drops it."),)
+    assert told(talk, "what became of the Hive box?", "Hive is gone") == [
+        "Drift migrates the old Hive box once, then drops it."
+    ]
+
+
+def test_an_order_whose_answer_a_memory_has_tells_nothing():
+    talk = (
+        ("user", "please run the migrations on my local db"),
+        ("agent", "The local db needs PGPORT=5433."),
+    )
+    assert told(talk, "how do I run migrations on the local db?", talk[1][1]) == []
