@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from .sentences import is_pasted_line
 from .words import STOP_WORDS, words
@@ -74,4 +75,4 @@ def _is_machine(line: str) -> bool:
     odd = len(_ODD.findall(line[:400])) + sum(word[0].isdigit() for word in said) // 2
     if odd > max(1, len(said) // 5):
         return True
-    return len(said) > 3 and STOP_WORDS.isdisjoint(said)
+    return len(said) > 3 and STOP_WORDS.isdisjoint(said) and language_of(line) == ENGLISH

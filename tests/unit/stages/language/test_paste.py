@@ -50,6 +50,7 @@ def test_a_line_that_nobody_types_is_pasted(alone):
         "error in the lease table?",
         "Why does TestLease fail?\nI changed the clock in lease.go.\nThe other tests are fine.",
         "- add a flag for the lease\n- document it in the readme\n- tell the team about it",
+        "Ici les notes de la réunion, la ville demande un rapport.\nQui le rédige chez nous ?",
         f"The worker loses its lease each night since we moved the depot to the new host, and"
         f" nobody can say why the clock differs there. Here is what it logs:\n{LOG}",
     ],
