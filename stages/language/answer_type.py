@@ -8,6 +8,7 @@ preference. ``perf/fit_relevance.py`` fits the log-odds in ``answer_type.json``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...bus.values import Memory
 from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
 from ...config.patterns import regex
-from .questions import asked_types
+from .questions import asked_types, asking_part
 
 # The start and the end of a prompt; what lies between in a longer one is pasted.
 _HEAD_CHARS = 1100
@@ -57,7 +58,18 @@ _REASON = regex(
     r"|declined|refused|tried|instead|would)\b"
 )
 _DIGIT = regex(r"\d")
-_ANY_NUMBER = regex(r"[\d一二三四五六七八九十百千万两半]")
+_ANY_NUMBER = regex(
+    r"[\d一二三四五六七八九十百千万两半]"
+    r"|\b(?:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend)"
+    r"(?:zehn|zig|mal|fach|hundert|tausend)?\b"
+    r"|\b(?:deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|quarante"
+    r"|cinquante|soixante|cents?|mille|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|quince"
+    r"|veinte|treinta|cuarenta|cincuenta|cien|mil|dois|duas|três|quatro|sete|oito|dez|doze|vinte"
+    r"|trinta|due|tre|quattro|cinque|sei|sette|otto|dieci|dodici|venti|trenta|cento)\b"
+    r"|\b(?:два|две|двух|три|трёх|четыре|пять|шесть|семь|восемь|девять|десять|двадцать|тридцать|сорок"
+    r"|сто|тысяч\w?)\b",
+    re.IGNORECASE,
+)
 
 _GROUPS = {
     "gotchas": "problem",
@@ -88,7 +100,8 @@ def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
     if len(text) > _HEAD_CHARS + _TAIL_CHARS:
         text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
     if (language := language_of(text)) != ENGLISH:
-        return frozenset(f"{one} by words" for one in asked_types(text, language) or ())
+        wanted = asked_types(asking_part(text), language) or ()
+        return frozenset(f"{one} by words" for one in wanted)
     text = text.casefold()
     found = {want for want, pattern in _WANTED.items() if pattern.search(text)}
     if intent is IntentType.TROUBLESHOOT:
