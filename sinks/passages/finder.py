@@ -31,6 +31,8 @@ _FEWEST_CHARS = 8
 _MOST_EPISODES = 4
 _MOST_PASSAGES = 12
 _FEWEST_STATED_WORDS = 4
+# Of the words of a question that is not English a session has to hold this share to be relevant.
+_LEAST_HELD = 0.45
 # So many of the user's short words of a session are compared with those of another one.
 _STATEMENT_CHARS = 400
 _MOST_STATEMENTS = 12
@@ -90,6 +92,8 @@ class Finder:
         best: dict[str, tuple[float, Found]] = {}
         for one in found:
             relevance = self._relevance.probability(one.candidate.features)
+            if one.held < _LEAST_HELD:
+                relevance = min(relevance, one.held)
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
