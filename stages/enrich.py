@@ -152,7 +152,9 @@ def _asks_in_words(parsed: Parsed) -> bool:
 
     What an order needs is told by what its words mean, which is known of English words.
     """
-    return language_of(parsed.text) == ENGLISH or read_question(parsed.text) is not None
+    if parsed.retrospect is not None or language_of(parsed.text) == ENGLISH:
+        return True
+    return read_question(parsed.text) is not None
 
 
 def _reranks(event: PromptParsed, may_search: Callable[[Parsed], bool]) -> bool:

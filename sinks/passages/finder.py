@@ -78,6 +78,9 @@ class Finder:
     ) -> tuple[SessionHit, ...]:
         """What at most ``most`` other sessions of ``scope`` than ``session`` hold on ``text``.
 
+        ``session`` is the one that asks. Who searches outside of one chose the words, of which no
+        share has to be held then, in whatever language.
+
         The best first. Where a newer session speaks of the same subject it comes first, and says
         which one it replaces. Those that are not relevant enough come last, without passages.
         """
@@ -92,7 +95,7 @@ class Finder:
         best: dict[str, tuple[float, Found]] = {}
         for one in found:
             relevance = self._relevance.probability(one.candidate.features)
-            if one.held < _LEAST_HELD:
+            if session and one.held < _LEAST_HELD:
                 relevance = min(relevance, one.held)
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)

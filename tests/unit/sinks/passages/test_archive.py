@@ -53,9 +53,9 @@ async def test_of_a_question_in_another_language_its_words_decide(tmp_path, embe
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(said[:2], "de"))
         await archive.add(talk(said[2:], "ja"))
-        [hit] = await shown(archive, "worauf läuft das Staging, AWS oder Hetzner?")
+        [hit] = await shown(archive, "worauf läuft das Staging, AWS oder Hetzner?", session="s")
         assert hit.session == "de"
-        [hit] = await shown(archive, "外部APIの呼び出しにリトライは必要？")
+        [hit] = await shown(archive, "外部APIの呼び出しにリトライは必要？", session="s")
         assert hit.session == "ja"
         for asked in (
             "ゲームで遊びたいけど何がいい？",
@@ -63,7 +63,7 @@ async def test_of_a_question_in_another_language_its_words_decide(tmp_path, embe
             "APIとは何ですか？",
             "warum ist mein Laptop so langsam?",
         ):
-            assert await shown(archive, asked) == []
+            assert await shown(archive, asked, session="s") == []
 
 
 async def test_reading_the_same_again_keeps_it_once(tmp_path, embedder):
