@@ -8,7 +8,6 @@ preference. ``perf/fit_relevance.py`` fits the log-odds in ``answer_type.json``.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 
 from ...bus.prompts import IntentType
 from ...bus.values import Memory
-from ...config.languages import ENGLISH, language_of
+from ...config.languages import ENGLISH, fold, language_of, number_words
 from ...config.linear_model import LinearModel
 from ...config.patterns import regex
 from .questions import asked_types, asking_part
@@ -58,18 +57,8 @@ _REASON = regex(
     r"|declined|refused|tried|instead|would)\b"
 )
 _DIGIT = regex(r"\d")
-_ANY_NUMBER = regex(
-    r"[\d一二三四五六七八九十百千万两半]"
-    r"|\b(?:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend)"
-    r"(?:zehn|zig|mal|fach|hundert|tausend)?\b"
-    r"|\b(?:deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|quarante"
-    r"|cinquante|soixante|cents?|mille|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|quince"
-    r"|veinte|treinta|cuarenta|cincuenta|cien|mil|dois|duas|três|quatro|sete|oito|dez|doze|vinte"
-    r"|trinta|due|tre|quattro|cinque|sei|sette|otto|dieci|dodici|venti|trenta|cento)\b"
-    r"|\b(?:два|две|двух|три|трёх|четыре|пять|шесть|семь|восемь|девять|десять|двадцать|тридцать|сорок"
-    r"|сто|тысяч\w?)\b",
-    re.IGNORECASE,
-)
+_ANY_NUMBER = regex(r"[\d一二三四五六七八九十百千万两半]")
+_WORD = regex(r"[^\W\d_]+")
 
 _GROUPS = {
     "gotchas": "problem",
@@ -125,9 +114,16 @@ def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
     if "reason" in wanted and not _REASON.search(content):
         yield "reason: none in it"
     if "number by words" in wanted:
-        yield f"number by words: {'one' if _ANY_NUMBER.search(content) else 'none'} in it"
+        yield f"number by words: {'one' if _has_number(content) else 'none'} in it"
     if "person by words" in wanted:
         yield "person by words"
+
+
+def _has_number(content: str) -> bool:
+    """Whether there is a number in ``content``, in figures or spelt out in any language."""
+    if _ANY_NUMBER.search(content):
+        return True
+    return not number_words().isdisjoint(_WORD.findall(fold(content)))
 
 
 def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...bus.prompts import IntentType, SearchIntent
-from ...config.languages import ENGLISH, fold, language_of, words_of
+from ...config.languages import ENGLISH, fold, language_of, number_words, words_of
 from ...config.patterns import regex
 from ..text.unicode import fenced, is_quoted
 from .topics import MAX_TOPICS
@@ -111,7 +111,7 @@ def _length(text: str, language: str) -> int:
 
 
 def _topics(text: str, language: str) -> tuple[str, ...]:
-    dull = words_of(language)
+    dull = words_of(language) | number_words()
     found = (word for word in _WORD.findall(text[:_READ_CHARS].lower()) if len(word) > 2)
     return tuple(dict.fromkeys(word for word in found if fold(word) not in dull))[:MAX_TOPICS]
 

@@ -118,6 +118,6 @@ def test_a_short_text_asks_as_a_whole_and_so_does_an_english_one() -> None:
 
 
 def test_topics_are_the_words_that_say_what_it_is_about() -> None:
-    asked = read_question("Warum nutzen wir für die Routenberechnung GraphHopper?")
+    asked = read_question("Warum nutzen wir zwei Server für die Routenberechnung mit GraphHopper?")
     assert asked is not None
-    assert asked.topics == ("routenberechnung", "graphhopper")
+    assert asked.topics == ("server", "routenberechnung", "graphhopper")
