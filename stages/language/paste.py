@@ -34,7 +34,9 @@ _ALONE = regex(
 )
 _ALONE_CHARS = 60
 _TESTS_ALONE = regex(r"\s*(?:(?:FAILED|PASSED|ERROR) \S+::\S|=+ .*\b\d+ (?:passed|failed)\b)")
-_ODD = regex(r"[^\w\s.,;:'\"?!()\u2019-]|\d{4,}|\w[._/:\\-]\w|[A-Z]{4,}")
+# What people punctuate with is not odd, in whatever language.
+_USUAL = r"\w\s.,;:'\"?!()\u00a1\u00ab\u00bb\u00bf\u2010-\u201f\u2026\u3000-\u303f\uff01-\uff1f-"
+_ODD = regex(rf"[^{_USUAL}]|\d{{4,}}|\w[._/:\\-]\w|[A-Z]{{4,}}")
 
 
 class Paste(Struct, frozen=True):
