@@ -47,6 +47,7 @@ class Lexicon(Struct, frozen=True, forbid_unknown_fields=True):
     strong: str
     weak: str
     dull: str
+    numbers: str = ""
 
 
 def language_of(text: str) -> str:
@@ -81,6 +82,12 @@ def words_of(language: str) -> frozenset[str]:
     if lexicon is None:
         return frozenset()
     return frozenset(fold(f"{lexicon.strong} {lexicon.weak} {lexicon.dull}").split())
+
+
+@cache
+def number_words() -> frozenset[str]:
+    """The folded numbers that are spelt out, of every language that has any."""
+    return frozenset(fold(" ".join(one.numbers for one in _lexicons().values())).split())
 
 
 class _Folding(dict[int, str]):

@@ -41,7 +41,12 @@ UNCERTAIN = (
     b' time. To be sure, send it again."}'
 )
 # Those of ``spool.py``, which costs too much here, and what may hide one; a test compares them.
-HINTS = (b"[remember", b"[capture", b"@memory", b"\\u")
+HINTS = (
+    *(b"[remember", b"[capture", b"@memory"),
+    *(b"\xef\xbc\xbbremember", b"\xe3\x80\x90remember"),  # the full-width brackets and sign
+    *(b"\xef\xbc\xbbcapture", b"\xe3\x80\x90capture", b"\xef\xbc\xa0memory"),
+    b"\\u",
+)
 UNSEEN = bytes(range(0x7F, 0x100))  # among it what may stand in a marker, and cannot be seen
 URGENT = ("SessionStart", "UserPromptSubmit")  # they try to start what refused to, each time
 AGAIN_S = 0.1  # the alarm repeats: an exception that falls into a destructor is swallowed there
@@ -305,8 +310,9 @@ class Hook:
         """Whether this is a prompt that may hold something that the user asked to keep."""
         if self.event != "UserPromptSubmit":
             return False
-        text = self.body.lower().translate(None, UNSEEN)
-        return any(hint in text for hint in HINTS)
+        text = self.body.lower()
+        seen = text.translate(None, UNSEEN)
+        return any(hint in seen or hint in text for hint in HINTS)
 
     def last_words(self, answer: "bytes | None", unkept: bool) -> bytes:
         """Keep what would be lost, and say what the user should know, beside ``answer``."""

@@ -23,8 +23,9 @@ from typing import Any
 # Wider than what the daemon takes for a marker: what is kept in vain is dropped when drained. It
 # takes out what agents add as well, so a marker may stand behind the tag that ends that.
 MARKER = re.compile(
-    r"(?:^|[^\s>]>)[^\S\n]*"
-    r"(?:\[(?:remember|capture)(?:[ \t]?:[^\]\n]{0,80})?\]|@memory(?=[:\s<]|$))",
+    r"(?:^|[^\s>]>)[^\S\n]*(?:(?:[-*+\u2022\u2013]|\d{1,3}[.)])[^\S\n]+)?"
+    r"(?:[\[\uff3b\u3010](?:remember|capture)(?:[ \t]?[:\uff1a][^\]\uff3d\u3011\n]{0,80})?"
+    r"[\]\uff3d\u3011]|[@\uff20]memory(?=[:\uff1a\s<]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
 # As in ``stages/text/unicode.py``, which says what they are.
@@ -44,7 +45,8 @@ MAX_ENTRIES = 1000
 MOST_PEELED = 8
 TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
 UNREADABLE = "what the agent sent of the prompt cannot be read"
-HINTS = (b"[remember", b"[capture", b"@memory")
+_WIDE = ("\uff3bremember", "\u3010remember", "\uff3bcapture", "\u3010capture", "\uff20memory")
+HINTS = (b"[remember", b"[capture", b"@memory", *(hint.encode() for hint in _WIDE))
 # A letter or mark as JSON may write it.
 ESCAPED = re.compile(rb"\\u00([2-7][0-9a-f])")
 

@@ -16,6 +16,7 @@ from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Query
+from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
 from .enrichment.assemble import (
     MIN_RELEVANCE,
@@ -29,6 +30,7 @@ from .enrichment.hindsight import Hindsight, find_span, recollect
 from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
+from .language.questions import asking_part, read_question
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
@@ -118,7 +120,7 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
         else:
             group.start_soon(_recall_prompt, event, recall, query, gathered)
         group.start_soon(_read_project, event, projects, knowledge, gathered)
-        if conversations is not None and not gathered.looked_up:
+        if conversations is not None and not gathered.looked_up and _asks_in_words(event.parsed):
             group.start_soon(_search_sessions, event, conversations, gathered)
         if knowledge is not None and _refers(event):
             group.start_soon(_search_references, event, recall, gathered)
@@ -143,6 +145,16 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
         kept=tuple(kept for kept in gathered.kept if kept is not None),
         degraded=(*gathered.degraded, *gathered.project.degraded),
     )
+
+
+def _asks_in_words(parsed: Parsed) -> bool:
+    """Whether sessions may bear on a prompt: in another language than English on questions alone.
+
+    What an order needs is told by what its words mean, which is known of English words.
+    """
+    if parsed.retrospect is not None or language_of(parsed.text) == ENGLISH:
+        return True
+    return read_question(parsed.text) is not None
 
 
 def _reranks(event: PromptParsed, may_search: Callable[[Parsed], bool]) -> bool:
@@ -253,7 +265,7 @@ async def _search_sessions(
     prompt = event.prompt
     try:
         gathered.sessions = await conversations.find(
-            event.parsed.text, prompt.place, session=prompt.session
+            asking_part(event.parsed.text), prompt.place, session=prompt.session
         )
     except ConnectionError:
         return  # the recall reports it

@@ -10,6 +10,7 @@ from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
+from .language.questions import asking_part
 from .language.sentences import follows_up, names_subject, prompt_sentences
 from .language.time_question import read_time_question
 from .language.topics import find_entities, retrieval_words
@@ -34,7 +35,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
     text, marked = split_markers(own)
     words = retrieval_words(text)
     pasted = find_paste(text)
-    question = _question(pasted) if pasted else text
+    question = _question(pasted) if pasted else asking_part(text)
     before, subject = "", tuple[str, ...]()
     said = split_markers(own_text(event.before))[0] if event.before else ""
     # What says nothing ("hm") cannot tell what is asked.

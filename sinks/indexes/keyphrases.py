@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bus.values import NAMESPACES, Memory
+from ...config.languages import ENGLISH, language_of, number_words, words_of
+from ...config.languages import fold as without_accents
 from ...config.patterns import regex
 from ..models.analyzer import DULL_WORDS
 
@@ -140,6 +142,13 @@ class Keyphrases:
     def __init__(self) -> None:
         # By what stands between two blanks: mostly one word, with the marks around it.
         self._known: dict[str, tuple[_Weighed, ...]] = {}
+        # By key: a name that ends in "s", as it was written.
+        self._written: dict[str, str] = {}
+
+    def display(self, key: str) -> str:
+        """What a topic that is no tag is called: as its names were written, or by its key."""
+        named = [self._written.get(part, part) for part in key.split("-")]
+        return "-".join(named)
 
     def topics(self, memory: Memory) -> dict[str, str]:
         """The keys of ``memory``: namespace, then tags, then words and phrases by weight.
@@ -165,11 +174,13 @@ class Keyphrases:
         for piece in text[:_READ_CHARS].replace(". ", " . ").split(" "):
             read += known(piece) or self._weigh(piece)
         weights: dict[str, float] = {}
+        dull = _dull_in(language_of(text))
         for key, weight in read:
-            if weight:
+            if weight and not (dull and without_accents(key) in dull):
                 # The first mention says most; each further one a third of that.
                 weights[key] = weights[key] + weight / 3 if key in weights else weight
         best = sorted(weights, key=weights.__getitem__, reverse=True)[:MAX_KEYWORDS]
+        self._note_names(best, text, nouns=bool(dull))
         return best + _phrases(read, frozenset(best))
 
     def _weigh(self, piece: str) -> tuple[_Weighed, ...]:
@@ -179,6 +190,29 @@ class Keyphrases:
                 self._known.clear()
             self._known[piece] = weighed
         return weighed
+
+    def _note_names(self, keys: Sequence[str], text: str, *, nouns: bool) -> None:
+        """Note which of ``keys`` are names in ``text`` whose "s" is no plural's.
+
+        They have capitals, and do not begin a sentence, unless ``nouns`` tells that it makes none.
+        """
+        for key in keys:
+            if not key.isalpha() or len(self._written) >= _REMEMBERED_WORDS:
+                continue
+            name = f"{key.capitalize()}s"
+            at = text.find(name)
+            inside = at > 1 and text[at - 1] == " " and text[at - 2] not in ".!?:"
+            if f"{key.upper()}S" in text or inside or (nouns and at >= 0):
+                self._written[key] = f"{key}s"
+
+
+@lru_cache(maxsize=16)
+def _dull_in(language: str) -> frozenset[str]:
+    """The keys of the words of ``language``, without accents, that are no topic of a text in it."""
+    if language == ENGLISH:
+        return frozenset()
+    dull = words_of(language) | number_words()
+    return dull.union(map(lemma, dull))
 
 
 def _phrases(read: list[_Weighed], best: frozenset[str]) -> list[str]:

@@ -88,7 +88,7 @@ class TopicIndex:
             scoped = list(self._of(scopes))
             counts = _counts(scoped, _listed(scoped))
             ordered = sorted(counts, key=lambda key: (-counts[key], key))
-            return tuple(_infos(ordered[:limit], counts, scoped))
+            return tuple(self._infos(ordered[:limit], counts, scoped))
 
     def count(self, scopes: tuple[Scope, ...]) -> int:
         """How many topics of ``scopes`` are listed."""
@@ -126,7 +126,7 @@ class TopicIndex:
             counts = _counts(scoped, near)
             ranks = {key: rank for key in counts if (rank := _rank(key, wanted, words))}
             ordered = sorted([(rank, -counts[key], key) for key, rank in ranks.items()])
-            return tuple(_infos([key for *_, key in ordered[:limit]], counts, scoped))
+            return tuple(self._infos([key for *_, key in ordered[:limit]], counts, scoped))
 
     def related(
         self, topic: str, scopes: tuple[Scope, ...], *, limit: int = RELATED
@@ -141,11 +141,32 @@ class TopicIndex:
             scoped = list(self._of(scopes))
             common = Counter(chain.from_iterable(topics.keys_beside(key) for topics in scoped))
             counts = _counts(scoped, common)
-            names = {other: _name(other, scoped) for other in common}
+            names = {other: self._name(other, scoped) for other in common}
         for other in _NAMESPACE_TOPICS | {key}:
             common.pop(other, None)
         ordered = sorted(common, key=lambda other: (-common[other] / (counts[other] + 2), other))
         return tuple(names[other] for other in ordered[:limit])
+
+    def _infos(
+        self, keys: Iterable[str], counts: Mapping[str, int], scoped: Sequence[TopicScope]
+    ) -> Iterator[Topic]:
+        for key in keys:
+            namespaces = frozenset[str]().union(*[topics.namespaces(key) for topics in scoped])
+            yield Topic(
+                name=self._name(key, scoped),
+                memory_count=counts[key],
+                namespaces=tuple(sorted(namespaces)),
+            )
+
+    def _name(self, key: str, scoped: Iterable[TopicScope]) -> str:
+        """A tag as it was written, a namespace by its own name, a name in a form that was written.
+
+        Everything else by its key.
+        """
+        if is_namespace_key(key):
+            return display_name(key)
+        spelt = next(filter(None, (topics.spelling(key) for topics in scoped)), "")
+        return spelt or self._keyphrases.display(key)
 
     def _add(self, memory: Memory) -> None:
         if memory.superseded_by:
@@ -183,25 +204,6 @@ def _counts(scoped: Sequence[TopicScope], keys: Collection[str]) -> Mapping[str,
 
 def _listed(scoped: Iterable[TopicScope]) -> set[str]:
     return {key for topics in scoped for key in topics.listed()}
-
-
-def _infos(
-    keys: Iterable[str], counts: Mapping[str, int], scoped: Sequence[TopicScope]
-) -> Iterator[Topic]:
-    for key in keys:
-        namespaces = frozenset[str]().union(*[topics.namespaces(key) for topics in scoped])
-        yield Topic(
-            name=_name(key, scoped),
-            memory_count=counts[key],
-            namespaces=tuple(sorted(namespaces)),
-        )
-
-
-def _name(key: str, scoped: Iterable[TopicScope]) -> str:
-    """A tag as it was written, a namespace by its own name, everything else by its key."""
-    if is_namespace_key(key):
-        return display_name(key)
-    return next(filter(None, (topics.spelling(key) for topics in scoped)), key)
 
 
 def _rank(key: str, wanted: str, words: frozenset[str]) -> int:

@@ -122,8 +122,13 @@ class Contradictions:
         return denied[:_READ]
 
     def _may_be_denied(self, other: Memory, memory: Memory) -> bool:
-        """Whether ``other`` holds, was said before ``memory``, and is not contained in it."""
+        """Whether ``other`` holds, was said before ``memory``, and is not contained in it.
+
+        The model knows English alone, and finds most short statements of another language at odds.
+        """
         if other.namespace in RECORDS or not other.holds(self._clock()):
+            return False
+        if not language_of(other.content) == language_of(memory.content) == ENGLISH:
             return False
         is_older = other.updated_at < memory.updated_at
         return is_older and not self._judge.says_same(other.content, memory.content)

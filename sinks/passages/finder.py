@@ -47,6 +47,8 @@ _FEWEST_CHARS = 8
 _MOST_EPISODES = 4
 _MOST_PASSAGES = 12
 _FEWEST_STATED_WORDS = 4
+# Of the words of a question that is not English a session has to hold this share to be relevant.
+_LEAST_HELD = 0.45
 # So many of the user's short words of a session are compared with those of another one.
 _STATEMENT_CHARS = 400
 _MOST_STATEMENTS = 12
@@ -98,6 +100,9 @@ class Finder:
     ) -> tuple[SessionHit, ...]:
         """What at most ``most`` other sessions of ``scope`` than ``session`` hold on ``text``.
 
+        ``session`` is the one that asks. Who searches outside of one chose the words, of which no
+        share has to be held then, in whatever language.
+
         The best first. Where a newer session speaks of the same subject it comes first, and says
         which one it replaces. Those that are not relevant enough come last, without passages. Where
         somebody ``searched`` for the text, sessions that hold its words are relevant enough.
@@ -120,7 +125,9 @@ class Finder:
             found = self._index.search(subject, scope, now, leaving_out=leaving_out)
             weighed += self._looked_back_at(found)
         best: dict[str, tuple[float, Found]] = {}
-        for relevance, one in weighed:
+        for worth, one in weighed:
+            is_held = not session or one.held >= _LEAST_HELD
+            relevance = worth if is_held else min(worth, one.held)
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])

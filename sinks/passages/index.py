@@ -23,8 +23,10 @@ from msgspec import Struct
 
 from ...bus.sessions import Passage
 from ...bus.values import Encoding, Memory, Mode, Query, Scope
+from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
 from ..models.embedder import Embedder
+from ..search.by_words import cover
 from ..search.calibration import Features
 from ..search.index import Index
 from ..search.ranking import begin, measure
@@ -135,10 +137,15 @@ class Episode(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True):
-    """An episode and the evidence that it bears on a question."""
+    """An episode and the evidence that it bears on a question.
+
+    ``held`` is the share, 0–1, of the words that it holds of a question in another language than
+    English, of which all other evidence says little.
+    """
 
     episode: Episode
     candidate: Candidate
+    held: float = 1.0
 
 
 class PassageIndex:
@@ -209,7 +216,8 @@ class PassageIndex:
             self._sessions.setdefault((passage.scope, passage.session), []).append(episode)
             self._episodes[episode.id] = episode
             self.passages += len(episode.passages)
-            pairs.append((_as_memory(episode), joined([row.encoding for row in part])))
+            said = "\n".join(row.passage.text for row in part)
+            pairs.append((_as_memory(episode, said), joined([row.encoding for row in part])))
         return pairs
 
     # --- reading ---------------------------------------------------------------------------------
@@ -279,11 +287,30 @@ class PassageIndex:
             if episode is not None and episode.session not in leaving_out
         ]
         found = candidates_of(measured, usable, words=len(asked.split()), best=_BEST)
+        language = language_of(asked)
+        held = {} if language == ENGLISH else self._held(query, language, now)
+        unheld = 1.0 if language == ENGLISH else 0.0
         return [
-            Found(episode, candidate)
+            Found(episode, candidate, held.get(episode.id, unheld))
             for candidate in found
             if (episode := episodes[candidate.at]) is not None
         ]
+
+    def _held(self, query: Query, language: str, now: datetime) -> dict[str, float]:
+        """The share of the words of a question in ``language`` that episodes hold, by their ids.
+
+        None where it has a single word that says what it is about: any talk may hold that one.
+        """
+        question = self._index.encode_words(query.text, language)
+        if sum(word.part for word in question.asked) <= 1:
+            return {}
+        indexes = self._index.scope_indexes(query.scopes)
+        parts = [begin(scope, index, query, question, now) for scope, index in indexes]
+        covered = cover([part for part in parts if part.rows], question, _CANDIDATES)
+        if covered is None:
+            return {}
+        ids = [part.index.table.ids[row] for part, row in covered.places]
+        return dict(zip(ids, (covered.scores / max(covered.weight, 1e-9)).tolist(), strict=True))
 
     @property
     def nbytes(self) -> int:
@@ -321,13 +348,13 @@ def joined(encodings: Sequence[Encoding]) -> Encoding:
     )
 
 
-def _as_memory(episode: Episode) -> Memory:
-    """What the search index files an episode under."""
+def _as_memory(episode: Episode, said: str) -> Memory:
+    """What the search index files an episode under, and takes words of other languages from."""
     return Memory(
         id=episode.id,
         scope=episode.scope,
         namespace="session",
-        content="",
+        content=said,
         summary="",
         created_at=episode.began_at,
         updated_at=episode.began_at,

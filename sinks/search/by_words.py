@@ -3,6 +3,7 @@
 A memory covers a word by holding it, or by holding its grams: the share of them, weighted by idf
 and squared, since a few of them occur in any text. How much of the question is covered orders, and
 with how far that is ahead of the rest it makes the relevance; ``perf/fit_languages.py`` fits it.
+Of two memories about one subject both cover its words, so a lead is one over the third best.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 from ...bus.values import Query, Scope
 from ..models.embedder import EncodedQuery
-from .calibration import lead, load, probabilities
+from .calibration import load, probabilities
 from .ranking import (
     CANDIDATES,
     Candidate,
@@ -143,7 +144,16 @@ def feature_matrix(covered: Covered) -> Floats:
     """``FEATURES``, shape (candidates, features)."""
     share = covered.scores / np.float32(max(covered.weight, 1e-9))
     few = np.full_like(share, 1 / max(covered.memories, 1))
-    return np.stack((share, lead(share, 0.0), np.log1p(covered.scores), few), axis=1)
+    return np.stack((share, _lead(share), np.log1p(covered.scores), few), axis=1)
+
+
+def _lead(values: Floats) -> Floats:
+    """How far each value is ahead of the second best of the others, or behind it."""
+    if len(values) < 3:
+        return values
+    third, second = np.partition(values, (-3, -2))[-3:-1]
+    ahead: Floats = values - np.where(values >= second, third, second)
+    return ahead
 
 
 def relevance(features: Floats) -> Floats:

@@ -64,7 +64,7 @@ _LABELLED = regex(
 )
 _MARKED = regex(
     rf"{_ITEM}\[(?:remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{{1,40}}))?\](?!\()"
-    r"[ \t]*+:?[ \t]*+(?P<said>\S.*)",
+    r"[ \t]*+[:：]?[ \t]*+(?P<said>\S.*)",
     re.IGNORECASE,
 )
 _OPENING, _CLOSING = frozenset("[<{("), frozenset("]>})")

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from ...bus.prompts import IntentType
 from ...bus.values import Memory
-from ...config.languages import ENGLISH, language_of
+from ...config.languages import ENGLISH, fold, language_of, number_words
 from ...config.linear_model import LinearModel
 from ...config.patterns import regex
-from .questions import asked_types
+from .questions import asked_types, asking_part
 
 # The start and the end of a prompt; what lies between in a longer one is pasted.
 _HEAD_CHARS = 1100
@@ -58,6 +58,7 @@ _REASON = regex(
 )
 _DIGIT = regex(r"\d")
 _ANY_NUMBER = regex(r"[\d一二三四五六七八九十百千万两半]")
+_WORD = regex(r"[^\W\d_]+")
 
 _GROUPS = {
     "gotchas": "problem",
@@ -88,7 +89,8 @@ def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
     if len(text) > _HEAD_CHARS + _TAIL_CHARS:
         text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
     if (language := language_of(text)) != ENGLISH:
-        return frozenset(f"{one} by words" for one in asked_types(text, language) or ())
+        wanted = asked_types(asking_part(text), language) or ()
+        return frozenset(f"{one} by words" for one in wanted)
     text = text.casefold()
     found = {want for want, pattern in _WANTED.items() if pattern.search(text)}
     if intent is IntentType.TROUBLESHOOT:
@@ -112,9 +114,16 @@ def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
     if "reason" in wanted and not _REASON.search(content):
         yield "reason: none in it"
     if "number by words" in wanted:
-        yield f"number by words: {'one' if _ANY_NUMBER.search(content) else 'none'} in it"
+        yield f"number by words: {'one' if _has_number(content) else 'none'} in it"
     if "person by words" in wanted:
         yield "person by words"
+
+
+def _has_number(content: str) -> bool:
+    """Whether there is a number in ``content``, in figures or spelt out in any language."""
+    if _ANY_NUMBER.search(content):
+        return True
+    return not number_words().isdisjoint(_WORD.findall(fold(content)))
 
 
 def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from .sentences import is_pasted_line
 from .words import STOP_WORDS, words
@@ -33,7 +34,9 @@ _ALONE = regex(
 )
 _ALONE_CHARS = 60
 _TESTS_ALONE = regex(r"\s*(?:(?:FAILED|PASSED|ERROR) \S+::\S|=+ .*\b\d+ (?:passed|failed)\b)")
-_ODD = regex(r"[^\w\s.,;:'\"?!()\u2019-]|\d{4,}|\w[._/:\\-]\w|[A-Z]{4,}")
+# What people punctuate with is not odd, in whatever language.
+_USUAL = r"\w\s.,;:'\"?!()\u00a1\u00ab\u00bb\u00bf\u2010-\u201f\u2026\u3000-\u303f\uff01-\uff1f-"
+_ODD = regex(rf"[^{_USUAL}]|\d{{4,}}|\w[._/:\\-]\w|[A-Z]{{4,}}")
 
 
 class Paste(Struct, frozen=True):
@@ -74,4 +77,4 @@ def _is_machine(line: str) -> bool:
     odd = len(_ODD.findall(line[:400])) + sum(word[0].isdigit() for word in said) // 2
     if odd > max(1, len(said) // 5):
         return True
-    return len(said) > 3 and STOP_WORDS.isdisjoint(said)
+    return len(said) > 3 and STOP_WORDS.isdisjoint(said) and language_of(line) == ENGLISH

@@ -13,14 +13,20 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...bus.prompts import IntentType, SearchIntent
-from ...config.languages import ENGLISH, fold, language_of, words_of
+from ...config.languages import ENGLISH, fold, language_of, number_words, words_of
 from ...config.patterns import regex
+from ..text.unicode import fenced, is_quoted
 from .topics import MAX_TOPICS
 from .words import load_lexicon
 
 QUESTIONS_FILE = Path(__file__).with_name("questions.toml")
 
 _READ_CHARS = 1000
+# Longer texts, and longer ones of one line, are pasted but for their beginning or end; a character
+# of Chinese says as much as three.
+_LONG_CHARS, _LONG_LINE_CHARS = 300, 600
+_CHARS_OF_UNSPACED = 3
+_SENTENCE_END = regex(r"(?<=[.!?])\s+|(?<=[。！？])")
 _ASKED_PERCENT = 85
 _CLAUSE = regex(r"[.!;:,\n。！、，；：]+|\s[-–—]\s|\b(?:und|aber|y|et|mais|ma|mas|но)\b")
 _MARK = regex(r"[?？¿؟]")
@@ -49,6 +55,7 @@ def read_question(text: str) -> SearchIntent | None:
 
     ``keywords`` are the types of answer that it asks for.
     """
+    text = asking_part(text)
     language = language_of(text)
     types = asked_types(text, language)
     if types is None:
@@ -76,8 +83,35 @@ def asked_types(text: str, language: str) -> tuple[str, ...] | None:
     return rules.types_of(folded)
 
 
+def asking_part(text: str) -> str:
+    """What asks in a ``text``: all of a short one, and of an English one.
+
+    Of a long one in another language, which is pasted for the most part, its last line, or its last
+    or its first sentence, outside of fences and quotations; nothing where none of them asks.
+    """
+    language = language_of(text)
+    long = _LONG_CHARS if "\n" in text.strip() else _LONG_LINE_CHARS
+    if language == ENGLISH or _length(text, language) <= long:
+        return text
+    lines = text.split("\n")
+    told = zip(lines, fenced(lines), strict=True)
+    own = [line for line, inside in told if line.strip() and not inside and not is_quoted(line)]
+    last = [own[-1]] if own and _length(own[-1], language) <= _LONG_CHARS else []
+    ends = [*last, *(_sentences(own[at])[at] for at in (-1, 0) if own)]
+    asking = (one for one in ends if asked_types(one, language_of(one) or language) is not None)
+    return next(asking, "")
+
+
+def _sentences(line: str) -> list[str]:
+    return [one for one in _SENTENCE_END.split(line) if one.strip()]
+
+
+def _length(text: str, language: str) -> int:
+    return len(text) * (_CHARS_OF_UNSPACED if language in _UNSPACED else 1)
+
+
 def _topics(text: str, language: str) -> tuple[str, ...]:
-    dull = words_of(language)
+    dull = words_of(language) | number_words()
     found = (word for word in _WORD.findall(text[:_READ_CHARS].lower()) if len(word) > 2)
     return tuple(dict.fromkeys(word for word in found if fold(word) not in dull))[:MAX_TOPICS]
 

@@ -15,7 +15,9 @@ from functools import cached_property, lru_cache
 from itertools import chain, compress, product
 from operator import mul
 
+from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
+from ...config.patterns import regex
 from ..language.words import NEGATIONS, spelled_words
 from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
@@ -100,6 +102,8 @@ _READ_CHARS = 2000
 # nothing, or of both together.
 _SAME_CONTAINED = 0.9
 _SAME_JACCARD = 0.75
+# A word with a capital that does not begin a sentence.
+_NAME = regex(r"(?<=[^.!?:\s] )[A-Z\u00c0-\u00de]\w+")
 # Of the longer of two sentences this share must be in the other one: less, and they speak of
 # different things.
 _SHARED = 0.25
@@ -143,6 +147,13 @@ class Claim:
     def words(self) -> frozenset[str]:
         """All its words, contractions spelled out."""
         return frozenset(spelled_words(self._text))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names in it; none in English, where the sentences tell what differs."""
+        if language_of(self._text) == ENGLISH:
+            return frozenset()
+        return frozenset(map(str.casefold, _NAME.findall(self._text)))
 
     @cached_property
     def denials(self) -> frozenset[str]:
@@ -313,13 +324,17 @@ def _is_told(newer: Statement, older: Statement) -> bool:
 
 
 def _adds_nothing(weaker: Claim, better: Claim) -> bool:
-    """By their words; a negation of one alone, or a number that the weaker adds, is something."""
+    """By their words.
+
+    A negation of one alone is something, and so is a number or a name that the weaker adds.
+    """
     common = len(weaker.words & better.words)
     if common < _SAME_JACCARD * len(weaker.words):
         return False
-    if weaker.denials ^ better.denials or any(
-        map(str.isdigit, "".join(weaker.words - better.words))
-    ):
+    added = weaker.words - better.words
+    if weaker.denials ^ better.denials or any(map(str.isdigit, "".join(added))):
+        return False
+    if added & weaker.names:
         return False
     if weaker.denied != better.denied:  # "pnpm, never npm" is not "npm, never pnpm"
         return False

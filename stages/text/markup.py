@@ -1,8 +1,10 @@
 """Markup in a prompt: private spans, blocks that agents add, and explicit capture markers.
 
-A marker stands at the start of a line: ``[remember]``, ``[remember:decisions]``, ``[capture]``,
-``[capture:patterns]``, ``@memory``, ``@memory:gotchas``. What it keeps runs to the next marker or
-to a blank line outside a code fence; a marker alone on its line takes the paragraph after it.
+A marker stands at the start of a line or of an item of a list: ``[remember]``,
+``[remember:decisions]``, ``[capture]``, ``[capture:patterns]``, ``@memory``, ``@memory:gotchas``,
+also with the full-width brackets and colons of an input method. What it keeps runs to the next
+marker, to the next item of its list, or to a blank line outside a code fence; a marker alone on its
+line takes the paragraph after it.
 """
 
 from __future__ import annotations
@@ -25,11 +27,17 @@ _PRIVATE = regex(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNO
 
 _BLOCK_TAG = regex(rf"<(/?)({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
 
+_ITEM = r"[ \t]{0,3}(?:[-*+•–]|\d{1,3}[.)])[ \t]"
+_NEXT_ITEM = regex(_ITEM)
 _MARKER = regex(
-    r"[ \t]{0,3}(?:\[(?P<verb>remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{1,40}))?\](?!\()"
-    r"|@memory(?::(?P<at>[\w-]{1,40}))?(?=:?\s|$))[ \t]*:?[ \t]*",
+    rf"(?:(?P<item>{_ITEM}[ \t]{{0,3}})|[ \t]{{0,3}})"
+    r"(?P<mark>[\[［【](?P<verb>remember|capture)"
+    r"(?:[ \t]?[:：][ \t]?(?P<ns>[\w-]{1,40}))?[\]］】](?!\()"
+    r"|[@＠]memory(?:[:：](?P<at>[\w-]{1,40}))?(?=[:：]?\s|$))[ \t]*[:：]?[ \t]*",
     re.IGNORECASE,
 )
+_BEGINNINGS = "[@［【＠"
+_NARROW = str.maketrans("［【］】：＠", "[[]]:@")
 REMEMBER = "[remember]"
 """The marker that names no namespace and goes to learnings, unless the text is a blocker."""
 
@@ -136,19 +144,21 @@ def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
     dropped. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
     namespace to be detected. An unknown namespace is detected too, and becomes a tag.
     """
-    if "[" not in text and "@" not in text:
+    if not any(mark in text for mark in _BEGINNINGS):
         return text, ()
     rest: list[str] = []
     found: list[tuple[re.Match[str], list[str]]] = []
     content: list[str] | None = None
+    in_list = False
     lines = text.split("\n")
     for line, inside in zip(lines, fenced(lines), strict=True):
         marker = None if inside else _MARKER.match(line)
         if marker is not None:
             said = line[marker.end() :]
             content = [said] if said.strip() else []
+            in_list = marker["item"] is not None
             found.append((marker, content))
-        elif content is None or (content and not inside and not line.strip()):
+        elif content is None or (content and not inside and _ends(line, in_list=in_list)):
             content = None
             rest.append(line)
         elif content or line.strip():
@@ -159,9 +169,14 @@ def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
     return "\n".join(rest).strip(), tuple(one for one in marked if one.content)
 
 
+def _ends(line: str, *, in_list: bool) -> bool:
+    """Whether what is kept ends before ``line``: it is blank, or the next item of the list."""
+    return not line.strip() or (in_list and _NEXT_ITEM.match(line) is not None)
+
+
 def _marked(marker: re.Match[str], content: str) -> Marked:
     name = marker["ns"] or marker["at"]
-    literal = marker[0].strip().rstrip(":").rstrip()
+    literal = marker["mark"].translate(_NARROW)
     if name is None:
         verb = (marker["verb"] or "").lower()
         namespace = "learnings" if verb == "remember" else None

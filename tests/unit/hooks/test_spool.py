@@ -86,6 +86,9 @@ def test_entries_sort_by_time(workshop):
         "@MEMORY:patterns x",
         "[remember : decisions] x",
         "\t[remember: no such place ] x",
+        "- [remember] x",
+        "【remember】x",
+        "＠memory x",
     ],
 )
 def test_every_marker_at_the_start_of_a_line_is_kept(workshop, prompt):
@@ -106,6 +109,7 @@ def test_every_marker_at_the_start_of_a_line_is_kept(workshop, prompt):
         ("@mem\u00adory x", "@memory x"),
         ("\x1b[1m[remember] x\x1b[0m", "[remember] x"),
         ("\u00a0[remember] x", "\u00a0[remember] x"),
+        ("3. ［capture：decisions］x", "3. ［capture：decisions］x"),
         (f"{REMINDER}[remember] x", f"{REMINDER}[remember] x"),
         (f"{REMINDER} @memory x", f"{REMINDER} @memory x"),
     ],

@@ -362,6 +362,25 @@ async def test_a_subject_is_searched_for_in_its_time_and_elsewhere_where_that_ha
     assert [query.since is None for query in empty.queries] == [False, True]
 
 
+class FakeTalk:
+    """What was said in sessions; it keeps what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def find(self, text, place, *, session):
+        self.asked.append(text)
+        return ()
+
+
+async def test_sessions_are_asked_for_no_order_in_another_language():
+    talk = FakeTalk()
+    for prompt in ("corrige les fautes dans ce texte", "ありがとう、また明日", "rename lease.go"):
+        await run(parse(make_prompt(prompt)), conversations=talk)
+    await run(parse(make_prompt("pourquoi corrige-t-on ce texte ?")), conversations=talk)
+    assert talk.asked == ["rename lease.go", "pourquoi corrige-t-on ce texte ?"]
+
+
 async def test_any_other_prompt_is_searched_for_as_ever():
     recall = FakeRecall(hits=make_hits(1))
     enriched = await looked_back("how do we hash passwords?", FakeChronicle(make_memory(7)), recall)

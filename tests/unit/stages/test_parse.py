@@ -135,6 +135,13 @@ def test_what_is_typed_is_the_question():
     assert (found.pasted, found.question) == (False, found.text)
 
 
+def test_of_a_long_text_in_another_language_what_asks_is_the_question():
+    minutes = "Compte rendu de la réunion avec la ville, l'équipe a noté les points suivants. " * 8
+    assert parsed(f"{minutes}\n\nqui relit les PR ?").question == "qui relit les PR ?"
+    found = parsed(f"{minutes}\n\nrédige un résumé")
+    assert (found.pasted, found.question, found.query) == (False, "", "")
+
+
 def test_a_follow_up_is_searched_for_with_the_prompt_before():
     before = "How long is a lease?\n<private>hunter2</private>\n[remember] leases are short"
     found = parsed("and how do we renew it?", before)

@@ -84,6 +84,22 @@ def test_another_scope_sees_nothing(index):
     assert index.list(()) == ()
 
 
+def test_a_name_is_shown_as_it_was_written(index):
+    index.add(make_memory(11, "We publish with NATS JetStream, and Jonas renews the keys of ADFS"))
+    index.add(make_memory(12, "Jonas prüft jeden Entwurf für die Kasse"))
+    for written in ("nats", "jonas", "adfs"):
+        assert [topic.name for topic in index.search(written, (PROJECT,), limit=1)] == [written]
+    assert index.lookup("Jonas", (PROJECT,)) == ids(12, 11)
+
+
+def test_small_words_of_another_language_are_no_topics(index):
+    index.add(make_memory(11, "Les webhooks arrivent parfois deux fois, faites attention avec ça"))
+    index.add(make_memory(12, "Die Datenbank wird jede Nacht zurückgesetzt, wir sichern vorher"))
+    for word in ("les", "faites", "deux", "avec", "parfois", "die", "wir", "jede"):
+        assert index.count_about(word, (PROJECT,)) == 0
+    assert index.count_about("Webhooks", (PROJECT,)) == 1
+
+
 def test_scopes_are_read_together_and_each_once(index):
     index.add(make_memory(5, "Migrations of the other team", scope=OTHER))
     assert index.lookup("migration", (PROJECT, OTHER, PROJECT)) == ids(5, 2, 1)

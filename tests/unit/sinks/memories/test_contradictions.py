@@ -88,6 +88,19 @@ async def test_short_statements_about_different_things_contradict_nothing(bench,
     assert await noted(bench, await kept(bench, newer)) is None
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("本番ログは30日で削除される。", "タイムゾーンは必ずUTCで保存する。"),
+        (OLD, "タイムゾーンは必ずUTCで保存する。"),
+        (OLD, "Jedes Mitglied darf Projekte löschen, nicht nur Admins"),
+    ],
+)
+async def test_what_is_not_english_is_not_read(bench, older, newer):
+    await kept(bench, older)
+    assert await noted(bench, await kept(bench, newer)) is None
+
+
 async def test_a_task_and_what_is_replaced_contradict_nothing(bench):
     old = await kept(bench, OLD, namespace="tasks")
     new = await kept(bench, NEW)

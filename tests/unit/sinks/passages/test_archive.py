@@ -54,6 +54,29 @@ async def test_what_nothing_answers_finds_nothing_to_show(tmp_path, embedder):
         assert await shown(archive, "ok") == []
 
 
+async def test_of_a_question_in_another_language_its_words_decide(tmp_path, embedder):
+    said = (
+        ("user", "Wir nehmen Hetzner statt AWS für das Staging, das ist entschieden."),
+        ("agent", "Verstanden, das Staging läuft ab jetzt auf Hetzner."),
+        ("user", "これからは外部APIの呼び出しには必ずリトライを入れる。"),
+        ("agent", "了解しました。"),
+    )
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(said[:2], "de"))
+        await archive.add(talk(said[2:], "ja"))
+        [hit] = await shown(archive, "worauf läuft das Staging, AWS oder Hetzner?", session="s")
+        assert hit.session == "de"
+        [hit] = await shown(archive, "外部APIの呼び出しにリトライは必要？", session="s")
+        assert hit.session == "ja"
+        for asked in (
+            "ゲームで遊びたいけど何がいい？",
+            "ミドルウェアとは何ですか？",
+            "APIとは何ですか？",
+            "warum ist mein Laptop so langsam?",
+        ):
+            assert await shown(archive, asked, session="s") == []
+
+
 async def test_reading_the_same_again_keeps_it_once(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(RETRIES))

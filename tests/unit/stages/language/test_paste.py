@@ -27,6 +27,10 @@ def test_a_paste_is_told_from_the_words_beside_it(own, pasted):
     assert found.pasted.splitlines()[0] == pasted.splitlines()[0]
 
 
+def test_a_line_of_numbers_and_capitals_is_pasted_though_it_has_small_words():
+    assert find_paste("why?\n\nOKAY on 10234 and FAIL on 10235").own == "why?"
+
+
 @pytest.mark.parametrize(
     "alone",
     [
@@ -50,6 +54,8 @@ def test_a_line_that_nobody_types_is_pasted(alone):
         "error in the lease table?",
         "Why does TestLease fail?\nI changed the clock in lease.go.\nThe other tests are fine.",
         "- add a flag for the lease\n- document it in the readme\n- tell the team about it",
+        "Ici les notes de la réunion, la ville demande un rapport.\nQui le rédige chez nous ?",
+        "昨日の会議の議事録です。参加者は浜田、佐藤、ヨナス。\nところで、本番ログは何日で削除される？",
         f"The worker loses its lease each night since we moved the depot to the new host, and"
         f" nobody can say why the clock differs there. Here is what it logs:\n{LOG}",
     ],

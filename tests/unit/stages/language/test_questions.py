@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.prompts import IntentType
-from subcog.stages.language.questions import read_question
+from subcog.stages.language.questions import asking_part, read_question
 
 EXPLAINS, SHOWS_WAY, LOCATES, MENDS, ANY = (
     IntentType.EXPLANATION,
@@ -75,7 +75,49 @@ def test_orders_chat_and_english_are_no_question_of_another_language(text: str) 
     assert read_question(text) is None
 
 
-def test_topics_are_the_words_that_say_what_it_is_about() -> None:
-    asked = read_question("Warum nutzen wir für die Routenberechnung GraphHopper?")
+MINUTES = (
+    "Hallo zusammen, das Protokoll der Sitzung mit der Stadt. 1. Der Winterbetrieb räumt nur an"
+    " Hauptstraßen. 2. Frau Brenner fragt, wer die 214 falsch abgestellten Räder holt und wann.\n"
+    "3. Das Förderprogramm wird bis Januar verlängert; den Antrag schreibt Kessler. Wie viele Räder"
+    " neu kommen, ist offen. Nächster Termin: 10. Dezember, 14 Uhr, Rathaus.\nViele Grüße\nJonas"
+)
+ASKED = "Wird die Mehrwertsteuer pro Minute oder am Fahrtende gerundet?"
+QUOTED = "> " + MINUTES.replace("\n", "\n> ")
+RUNNING = MINUTES.partition("\nViele")[0].replace("\n", " ") * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{MINUTES}\n\n{ASKED}",
+        f"{MINUTES}\n{ASKED}",
+        f"{ASKED}\n{MINUTES}",
+        f"```\n{MINUTES}\n```\n{ASKED}",
+        f"{ASKED}\n\n{QUOTED}",
+        f"{RUNNING} {ASKED}",
+        ASKED,
+    ],
+    ids="blank newline before fence quote running alone".split(),
+)
+def test_beside_a_long_pasted_text_its_ends_ask(text: str) -> None:
+    assert asking_part(text) == ASKED
+    asked = read_question(text)
     assert asked is not None
-    assert asked.topics == ("routenberechnung", "graphhopper")
+    assert "mehrwertsteuer" in asked.topics
+
+
+def test_a_long_pasted_text_that_an_order_is_about_asks_nothing() -> None:
+    for order in ("Fass das in drei Sätzen zusammen.", "Kannst du das übersetzen?"):
+        assert asking_part(f"{MINUTES}\n\n{order}") == ""
+    assert read_question("会议记录：下周发布，由小李负责。" * 20 + "\n翻译成英文") is None
+
+
+def test_a_short_text_asks_as_a_whole_and_so_does_an_english_one() -> None:
+    for text in ("Stripe schickt doppelt.\nWas tun?\nDanke", "minutes of the meeting.\n" * 40):
+        assert asking_part(text) == text
+
+
+def test_topics_are_the_words_that_say_what_it_is_about() -> None:
+    asked = read_question("Warum nutzen wir zwei Server für die Routenberechnung mit GraphHopper?")
+    assert asked is not None
+    assert asked.topics == ("server", "routenberechnung", "graphhopper")

@@ -465,6 +465,22 @@ def test_the_same_words_with_another_denied_are_not_the_same(one, other):
     assert says_same(one, f"{one}.")
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "Les exports partent vers Hetzner chaque nuit.",
+            "Les exports partent vers OVH chaque nuit.",
+        ),
+        ("Las copias van a Hetzner cada noche.", "Las copias van a Ceph cada noche."),
+    ],
+)
+def test_another_name_says_something_in_other_languages_as_well(older, newer):
+    assert not says_same(newer, older)
+    assert not says_same(older, newer)
+    assert says_same(older, f"{older} ")
+
+
 def test_another_article_changes_nothing():
     said = "We chose {} sitemap over the fixture, since the container cannot be reached from home."
     assert not contradicts(said.format("a"), said.format("the"))

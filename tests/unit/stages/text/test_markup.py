@@ -93,6 +93,12 @@ def marked(text):
         ("[remember:Auth-Flow] x", None, "auth-flow"),
         ("@memory:deploys: x", None, "deploys"),
         ("  [remember]: x", "learnings", None),
+        ("【remember】x", "learnings", None),
+        ("［Remember：decisions］ x", "decisions", None),
+        ("[remember]：x", "learnings", None),
+        ("＠memory：gotcha x", "gotchas", None),
+        ("- [remember] x", "learnings", None),
+        ("  2) [remember:decisions] x", "decisions", None),
     ],
 )
 def test_a_marker_says_what_to_keep_and_where(text, namespace, tag):
@@ -108,6 +114,13 @@ def test_what_is_kept_ends_at_a_blank_line_and_leaves_the_text():
     rest, found = split_markers("before\n[remember] one\ntwo\n\nafter")
     assert found == (Marked(content="one\ntwo", marker="[remember]", namespace="learnings"),)
     assert rest == "before\n\nafter"
+
+
+def test_what_is_kept_of_an_item_ends_at_the_next():
+    rest, found = split_markers("- [remember] one\n  more\n- two\n* 【remember】three")
+    assert [one.content for one in found] == ["one\n  more", "three"]
+    assert [one.marker for one in found] == ["[remember]", "[remember]"]
+    assert rest == "- two"
 
 
 def test_what_is_kept_ends_at_the_next_marker():
@@ -135,6 +148,7 @@ def test_a_code_fence_belongs_whole_to_what_is_kept():
     [
         "please [remember] x",
         "> [remember] x",
+        "-[remember] x",
         "```\n[remember] x\n```",
         "[remember](http://x) y",
         "@memory_limit x",
