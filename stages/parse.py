@@ -10,7 +10,7 @@ from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
-from .language.sentences import follows_up, names_subject, prompt_sentences
+from .language.sentences import follows_up, names_subject, prompt_sentences, without_lead_in
 from .language.time_question import read_time_question
 from .language.topics import find_entities, retrieval_words
 from .language.work_kind import work_signals
@@ -32,16 +32,18 @@ def parse(event: PromptSubmitted) -> PromptParsed:
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
     text, marked = split_markers(own)
-    words = retrieval_words(text)
+    asked = without_lead_in(text).strip()
+    words = retrieval_words(asked)
     pasted = find_paste(text)
-    question = _question(pasted) if pasted else text
+    question = _question(pasted) if pasted else asked
+    retrospect = None if pasted else read_time_question(text)
     before, subject = "", tuple[str, ...]()
-    if event.before and follows_up(read := prompt_sentences(text)):
+    if event.before and follows_up(read := prompt_sentences(asked)):
         said = split_markers(own_text(event.before))[0]
         if names_subject(read):
             before, subject = said, words
         words = tuple(dict.fromkeys((*words, *retrieval_words(said))))
-        question = f"{said}\n{text}"
+        question = f"{said}\n{asked}"
     parsed = Parsed(
         text=text,
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
@@ -55,7 +57,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),
-        retrospect=None if pasted else read_time_question(text),
+        retrospect=retrospect,
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
 

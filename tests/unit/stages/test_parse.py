@@ -155,3 +155,11 @@ def test_a_follow_up_that_names_another_subject_tells_which():
 def test_what_stands_for_itself_is_searched_for_alone():
     found = parsed("Why did we choose etcd for the depot's leases?", "How is the tram painted?")
     assert "tram" not in found.query + found.question
+
+
+def test_what_only_leads_in_is_not_searched_for():
+    found = parsed("done, merged. next: which gpu machine do we have")
+    assert found.text.startswith("done")
+    assert found.question == "which gpu machine do we have"
+    assert found.words == ("gpu", "machine")
+    assert parsed("ok, done. and VAT?", "How do we round prices?").subject == ("VAT",)
