@@ -154,7 +154,8 @@ class Parsed(Value, frozen=True, kw_only=True):
     text is a log, a trace or the like; ``question`` is then what was typed beside it and the lines
     that tell what went wrong. Else it is the text, after the prompt before where it needs that to
     be understood. ``before`` is that prompt where this one asks the same of another ``subject``
-    ("and the database?"), which has the words for it.
+    ("and the database?"), which has the words for it. ``parts`` are the questions that it asks one
+    after another, where there are several; each is searched for.
     """
 
     text: str
@@ -162,6 +163,7 @@ class Parsed(Value, frozen=True, kw_only=True):
     question: str = ""
     before: str = ""
     subject: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     pasted: bool = False
     words: tuple[str, ...] = ()
     marked: tuple[Marked, ...] = ()

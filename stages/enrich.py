@@ -29,6 +29,7 @@ from .enrichment.hindsight import Hindsight, find_span, recollect
 from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
+from .language.topics import retrieval_words
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
@@ -213,11 +214,16 @@ def _note_unavailable(gathered: _Gathered) -> None:
 async def _recall_prompt(
     event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
 ) -> None:
-    """Recall for the prompt. A subject that it names leads, and the prompt before only adds.
+    """Recall for the prompt, or for each of the questions that it asks one after another.
+
+    A subject that it names leads, and the prompt before only adds.
 
     Of what is found for both it is what speaks of the subject; if nothing does, what is found for
     the subject alone.
     """
+    if event.parsed.parts and query.asked:
+        await _recall_parts(event, recall, query, gathered)
+        return
     await _recall(event, recall, query, gathered)
     subject = event.parsed.subject
     if not subject:
@@ -231,6 +237,27 @@ async def _recall_prompt(
         query, text=" ".join(subject), asked=event.parsed.text if query.asked else ""
     )
     await _recall(event, recall, alone, gathered)
+
+
+async def _recall_parts(
+    event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
+) -> None:
+    """Recall for each question of the prompt at once; each memory is as relevant as to the best."""
+    found = [_Gathered(kept=[]) for _ in event.parsed.parts]
+    async with anyio.create_task_group() as group:
+        for part, one in zip(event.parsed.parts, found, strict=True):
+            text = " ".join(retrieval_words(part)) or part
+            asked = msgspec.structs.replace(query, text=text, asked=part)
+            group.start_soon(_recall, event, recall, asked, one)
+    best: dict[str, Hit] = {}
+    for hit in sorted((hit for one in found for hit in one.candidates), key=_least_relevant):
+        best.setdefault(hit.memory.id, hit)
+    gathered.candidates = tuple(best.values())[: query.limit]
+    gathered.degraded = next((one.degraded for one in found if one.degraded), ())
+
+
+def _least_relevant(hit: Hit) -> float:
+    return -hit.relevance
 
 
 async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:

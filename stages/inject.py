@@ -51,6 +51,8 @@ _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
 # From this relevance on a memory that was reranked needs no session that bears on the prompt.
 _SURE = 0.7
+# Several questions have several times as many candidates, and an answer to one tells of no other.
+_OF_SEVERAL = 0.5
 # An order is not answered by a memory, but what was settled about its subject bears on it.
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
@@ -177,18 +179,21 @@ def _choose(
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
-    refused_by_sessions = out_of_context(doubtful, hits) | outdated(found, hits)
+    refused = out_of_context(doubtful, hits) | outdated(found, hits)
+    floor, beside = context.min_relevance, context.min_relevance_beside
+    if event.enriched.parsed.parts:
+        floor = beside = max(floor, _OF_SEVERAL)
     choice = choose(
-        [one for one in candidates if one.memory.id not in refused_by_sessions],
-        floor=context.min_relevance,
-        beside=min(context.min_relevance, context.min_relevance_beside),
+        [one for one in candidates if one.memory.id not in refused],
+        floor=floor,
+        beside=min(floor, beside),
         shown=shown,
         ceiling=ceiling(_sure(event), context),
         budget=budget,
         now=now,
         known=known,
     )
-    return replace(choice, why=choice.why | refused_by_sessions)
+    return replace(choice, why=choice.why | refused)
 
 
 def _speaks_for_itself(candidate: Candidate) -> bool:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.prompts import Parsed, Signal
 from ..bus.values import Noted
+from ..config.languages import ENGLISH, language_of
 from .actions.error_lines import salient_lines
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
-from .language.sentences import follows_up, names_subject, prompt_sentences, without_lead_in
+from .language.sentences import (
+    Sentence,
+    follows_up,
+    is_order,
+    names_subject,
+    opening,
+    opens_question,
+    prompt_sentences,
+    stands_alone,
+    without_lead_in,
+)
 from .language.time_question import read_time_question
 from .language.topics import find_entities, retrieval_words
 from .language.work_kind import work_signals
 from .text.markup import is_machine, own_text, split_markers
 
 _MAX_QUERY_CHARS = 2000
+# So many of the questions of one prompt are searched for by themselves, which takes a search each.
+_MOST_PARTS = 3
+_BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 
 
 def parse(event: PromptSubmitted) -> PromptParsed:
@@ -37,19 +53,22 @@ def parse(event: PromptSubmitted) -> PromptParsed:
     pasted = find_paste(text)
     question = _question(pasted) if pasted else asked
     retrospect = None if pasted else read_time_question(text)
-    before, subject = "", tuple[str, ...]()
+    before, subject, parts = "", tuple[str, ...](), tuple[str, ...]()
     if event.before and follows_up(read := prompt_sentences(asked)):
         said = split_markers(own_text(event.before))[0]
         if names_subject(read):
             before, subject = said, words
         words = tuple(dict.fromkeys((*words, *retrieval_words(said))))
         question = f"{said}\n{asked}"
+    elif not pasted and retrospect is None:
+        parts = _parts(asked)
     parsed = Parsed(
         text=text,
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
         question=question,
         before=before,
         subject=subject,
+        parts=parts,
         pasted=pasted is not None,
         words=words,
         marked=marked,
@@ -66,6 +85,38 @@ def _question(paste: Paste) -> str:
     """What a paste asks: the words beside it, and the lines that tell a failure; maybe nothing."""
     lines = salient_lines(paste.pasted, failed=False)
     return "\n".join(filter(None, (paste.own[:_MAX_QUERY_CHARS], *lines)))
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The questions of which ``text`` consists, if there are several and each stands by itself."""
+    if language_of(text) != ENGLISH:
+        return ()
+    read = prompt_sentences(text)
+    if not all(map(_asks, read)):
+        return ()
+    parts = [part for sentence in read for part in _split(sentence)]
+    if not 1 < len(parts) <= _MOST_PARTS or not all(stands_alone(words) for words, _ in parts):
+        return ()
+    return tuple(text[start:end] for _, (start, end) in parts)
+
+
+def _asks(sentence: Sentence) -> bool:
+    if is_order(sentence):
+        return False
+    return sentence.asks or opens_question(sentence.words[opening(sentence)])
+
+
+def _split(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:
+    """The words of each question of ``sentence``, and where it stands: "… and which … is it"."""
+    words, spans = sentence.words, sentence.spans
+    begins = [
+        at for at in range(2, len(words)) if words[at] in _BEGINS_PART and words[at - 1] == "and"
+    ]
+    first = 0
+    for at in (*begins, len(words) + 1):
+        last = at - 1
+        yield words[first:last], (spans[first][0], spans[last - 1][1])
+        first = at
 
 
 def _signal(noted: Noted) -> Signal:

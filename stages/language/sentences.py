@@ -360,6 +360,16 @@ def names_subject(read: Sequence[Sentence]) -> bool:
     return bool(_content(rest)) and _OPENERS.union(_POINTING).isdisjoint(rest)
 
 
+def stands_alone(words: Sequence[str]) -> bool:
+    """Whether a question with these folded ``words`` says what it is about by itself."""
+    return bool(_content(words)) and _POINTING.isdisjoint(words)
+
+
+def opens_question(word: str) -> bool:
+    """Whether a question may begin with the folded ``word``."""
+    return word in _OPENERS
+
+
 def _after_joining(words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in FILLERS and word not in _JOINING]
 

@@ -97,6 +97,17 @@ async def test_where_that_brings_nothing_on_the_subject_it_is_searched_for_alone
     assert (alone.text, alone.asked) == ("database", "and the database?")
 
 
+async def test_each_question_of_a_prompt_is_searched_for_and_the_best_comes_first():
+    recall = FakeRecall(hits=(database(1, 0.6), DEPLOY))
+    parts = ("which database is it?", "how do we deploy?")
+    found = await run(make_parsed(query="database deploy", parts=parts), recall=recall)
+    assert found.candidates == (DEPLOY, database(1, 0.6))
+    assert sorted((query.text, query.asked) for query in recall.queries) == [
+        ("database", parts[0]),
+        ("deploy", parts[1]),
+    ]
+
+
 @pytest.mark.parametrize("changes", [{"machine": True}, {"query": ""}, {"query": " \n"}])
 async def test_nothing_is_recalled_where_nobody_asked(changes):
     recall = FakeRecall(hits=make_hits(1))

@@ -157,6 +157,43 @@ def test_what_stands_for_itself_is_searched_for_alone():
     assert "tram" not in found.query + found.question
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "which metric do we report and what's the holdout?",
+            ("which metric do we report", "what's the holdout"),
+        ),
+        (
+            "done. who approves vpn peers? what are the aws account numbers?",
+            ("who approves vpn peers", "what are the aws account numbers"),
+        ),
+        (
+            "which seed, and which quantile for fresh stuff?",
+            ("which seed", "which quantile for fresh stuff"),
+        ),
+    ],
+)
+def test_the_questions_of_a_prompt_are_told_apart(text, parts):
+    assert parsed(text).parts == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what is the holdout?",
+        "where are the logs and how do I read them?",
+        "who owns billing? since when?",
+        "the build is red. why is that, and who broke the runner?",
+        "add a retry, and where is the limit?",
+        "which a? which b? which c? which d?",
+        "what happens when a job fails and the queue is full?",
+    ],
+)
+def test_one_question_or_what_needs_another_is_not_parted(text):
+    assert parsed(text).parts == ()
+
+
 def test_what_only_leads_in_is_not_searched_for():
     found = parsed("done, merged. next: which gpu machine do we have")
     assert found.text.startswith("done")
