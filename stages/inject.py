@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Verdict
+from ..bus.sessions import SessionHit
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
 from ..bus.values import Hit, Scope
 from ..config.settings import (
@@ -27,6 +28,7 @@ from ..config.settings import (
 )
 from .actions.failures import read_record
 from .injection.candidate import Candidate, weigh
+from .injection.general_question import NOT_MEANT, read_asked
 from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.pack import Budget
 from .injection.project_facts import Told, tell_facts
@@ -107,8 +109,9 @@ def inject(
     else:
         of_memories = Budget(budget.tokens - kept_free, budget.units)
         choice = _choose(event, candidates, shown, settings.context, of_memories, now, known)
+    not_meant = [hit for hit in hits if _not_meant(event, hit)]
     quoted = quote_sessions(
-        hits,
+        [hit for hit in hits if hit not in not_meant],
         event.enriched.parsed.text,
         memories=[one.memory for one in choice.chosen],
         shown=shown,
@@ -117,6 +120,7 @@ def inject(
         now=now,
         clean=clean,
     )
+    quoted = replace(quoted, verdicts=quoted.verdicts + refused(not_meant, NOT_MEANT).verdicts)
     for verdict in quoted.verdicts:
         _count(event, judged, outcome=verdict.outcome)
     reason = None
@@ -178,8 +182,11 @@ def _choose(
     known: Known,
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
+    asked = read_asked(event.enriched.parsed)
+    general = [one for one in candidates if asked.refuses(one.memory.content, one.relevance)]
+    not_meant = {one.memory.id: NOT_MEANT for one in general}
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
-    refused = out_of_context(doubtful, hits) | outdated(found, hits)
+    refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
     floor, beside = context.min_relevance, context.min_relevance_beside
     if event.enriched.parsed.parts:
         floor = beside = max(floor, _OF_SEVERAL)
@@ -196,6 +203,12 @@ def _choose(
     return replace(choice, why=choice.why | refused)
 
 
+def _not_meant(event: IntentClassified, hit: SessionHit) -> bool:
+    """Whether what was said in a session is no answer to a general question."""
+    said = "\n".join(passage.text for passage in hit.passages)
+    return bool(said) and read_asked(event.enriched.parsed).refuses(said, hit.relevance)
+
+
 def _speaks_for_itself(candidate: Candidate) -> bool:
     """Whether it answers whatever its session was about: reranked so, or a failed command's record.
 
@@ -210,8 +223,8 @@ def _sure(event: IntentClassified) -> int:
 
 
 def _asks_plainly(event: IntentClassified) -> bool:
-    """Whether the words of the prompt alone say so surely that it is a search."""
-    return any(
+    """Whether the words of the prompt alone say so surely that it is a search in this project."""
+    return not read_asked(event.enriched.parsed).general and any(
         vote.racer is DetectionSource.KEYWORD
         and vote.intent is not None
         and vote.intent.confidence_percent >= _HIGH_PERCENT
