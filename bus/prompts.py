@@ -155,7 +155,8 @@ class Parsed(Value, frozen=True, kw_only=True):
     that tell what went wrong. Else it is the text, after the prompt before where it needs that to
     be understood. ``before`` is that prompt where this one asks the same of another ``subject``
     ("and the database?"), which has the words for it. ``parts`` are the questions that it asks one
-    after another, where there are several; each is searched for.
+    after another, and what stands for one ("npm or pnpm?" for "which package manager?"), where
+    there are several; each is searched for.
     """
 
     text: str

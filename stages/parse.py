@@ -25,7 +25,7 @@ from .language.sentences import (
     without_lead_in,
 )
 from .language.time_question import read_time_question
-from .language.topics import find_entities, retrieval_words
+from .language.topics import as_choice, find_entities, retrieval_words
 from .language.work_kind import work_signals
 from .text.markup import is_machine, own_text, split_markers
 
@@ -61,7 +61,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         words = tuple(dict.fromkeys((*words, *retrieval_words(said))))
         question = f"{said}\n{asked}"
     elif not pasted and retrospect is None:
-        parts = _parts(asked)
+        parts = _searched(asked)
     parsed = Parsed(
         text=text,
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
@@ -85,6 +85,17 @@ def _question(paste: Paste) -> str:
     """What a paste asks: the words beside it, and the lines that tell a failure; maybe nothing."""
     lines = salient_lines(paste.pasted, failed=False)
     return "\n".join(filter(None, (paste.own[:_MAX_QUERY_CHARS], *lines)))
+
+
+def _searched(text: str) -> tuple[str, ...]:
+    """What is searched for instead of ``text``: its questions, and what names of a kind one means.
+
+    () where that is ``text`` itself.
+    """
+    questions = _parts(text) or (text,)
+    named = filter(None, map(as_choice, questions))
+    searched = (*questions, *named)[:_MOST_PARTS]
+    return searched if len(searched) > 1 else ()
 
 
 def _parts(text: str) -> tuple[str, ...]:

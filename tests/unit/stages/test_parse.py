@@ -194,6 +194,13 @@ def test_one_question_or_what_needs_another_is_not_parted(text):
     assert parsed(text).parts == ()
 
 
+def test_for_a_kind_of_tool_its_names_are_searched_for_as_well():
+    container = "docker, podman, containerd or apptainer?"
+    asked = ("which container runtime do we use", "who owns billing")
+    assert parsed(asked[0]).parts == (asked[0], container)
+    assert parsed(" and ".join(asked)).parts == (*asked, container)
+
+
 def test_what_only_leads_in_is_not_searched_for():
     found = parsed("done, merged. next: which gpu machine do we have")
     assert found.text.startswith("done")
