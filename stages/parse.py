@@ -8,6 +8,7 @@ from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.prompts import Parsed, Signal
 from ..bus.values import Noted
 from ..config.languages import ENGLISH, language_of
+from ..config.patterns import regex
 from .actions.error_lines import salient_lines
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
@@ -32,6 +33,8 @@ from .text.markup import is_machine, own_text, split_markers
 _MAX_QUERY_CHARS = 2000
 # So many of the questions of one prompt are searched for by themselves, which takes a search each.
 _MOST_PARTS = 3
+_MAX_SINGULAR_CHARS = 200
+_ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 
 
@@ -88,14 +91,22 @@ def _question(paste: Paste) -> str:
 
 
 def _searched(text: str) -> tuple[str, ...]:
-    """What is searched for instead of ``text``: its questions, and what names of a kind one means.
+    """What is searched for instead of ``text``: its questions, and others that mean the same.
 
     () where that is ``text`` itself.
     """
     questions = _parts(text) or (text,)
-    named = filter(None, map(as_choice, questions))
-    searched = (*questions, *named)[:_MOST_PARTS]
+    others = (other for one in questions for other in (as_choice(one), _in_the_singular(one)))
+    searched = (*questions, *filter(None, others))[:_MOST_PARTS]
     return searched if len(searched) > 1 else ()
+
+
+def _in_the_singular(question: str) -> str:
+    """``question`` about "ANR" instead of "ANRs"; "" where it has no such word or is long."""
+    if len(question) > _MAX_SINGULAR_CHARS:
+        return ""
+    singular: str = _ACRONYMS.sub(r"\1", question)
+    return singular if singular != question else ""
 
 
 def _parts(text: str) -> tuple[str, ...]:

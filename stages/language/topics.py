@@ -129,7 +129,7 @@ def _is_content(word: str) -> bool:
 
 def _asked(words: Sequence[str]) -> frozenset[int]:
     """The positions that belong to a question phrase ("what is the difference between")."""
-    asked: set[int] = set()
+    asked = {at for at in range(1, len(words)) if words[at] == "moment" and words[at - 1] == "the"}
     at = 0
     while at < len(words):
         if words[at] in _QUESTION_ONLY:

@@ -201,6 +201,16 @@ def test_for_a_kind_of_tool_its_names_are_searched_for_as_well():
     assert parsed(" and ".join(asked)).parts == (*asked, container)
 
 
+def test_names_in_the_plural_are_searched_for_in_the_singular_as_well():
+    assert parsed("are ANRs up?").parts == ("are ANRs up?", "are ANR up?")
+    assert parsed("are ANRs up? " + "and so on " * 20).parts == ()
+
+
+def test_what_is_a_name_here_is_searched_for():
+    assert parsed("why was moment removed").words == ("moment", "removed")
+    assert parsed("what about VAT at the moment?").words == ("VAT",)
+
+
 def test_what_only_leads_in_is_not_searched_for():
     found = parsed("done, merged. next: which gpu machine do we have")
     assert found.text.startswith("done")
