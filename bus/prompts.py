@@ -154,9 +154,9 @@ class Parsed(Value, frozen=True, kw_only=True):
     text is a log, a trace or the like; ``question`` is then what was typed beside it and the lines
     that tell what went wrong. Else it is the text, after the prompt before where it needs that to
     be understood. ``before`` is that prompt where this one asks the same of another ``subject``
-    ("and the database?"), which has the words for it. ``parts`` are the questions that it asks one
-    after another, and what stands for one ("npm or pnpm?" for "which package manager?"), where
-    there are several; each is searched for.
+    ("and the database?"), which has the words for it. ``parts`` is what is searched for
+    instead of the question, if not that alone: the questions that it asks one after another, or it
+    and those within it, and what means the same ("npm or pnpm?" for "which package manager?").
     """
 
     text: str

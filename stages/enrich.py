@@ -38,6 +38,7 @@ SEARCH_UNAVAILABLE = "search.unavailable"
 
 _MOST_PATHS = 10
 _MOST_REFERENCED = 10
+_OF_A_PART = 0.5
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
 _PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 
@@ -214,7 +215,7 @@ def _note_unavailable(gathered: _Gathered) -> None:
 async def _recall_prompt(
     event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
 ) -> None:
-    """Recall for the prompt, or for each of the questions that it asks one after another.
+    """Recall for the prompt, or for each of its parts.
 
     A subject that it names leads, and the prompt before only adds.
 
@@ -242,18 +243,28 @@ async def _recall_prompt(
 async def _recall_parts(
     event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
 ) -> None:
-    """Recall for each question of the prompt at once; each memory is as relevant as to the best."""
-    found = [_Gathered(kept=[]) for _ in event.parsed.parts]
+    """Recall for each part of the prompt at once; each memory is as relevant as to the best.
+
+    Several parts have several times as many candidates, so what is found for less than the whole
+    has to be at least ``_OF_A_PART`` relevant.
+    """
+    found = {part: _Gathered(kept=[]) for part in event.parsed.parts}
     async with anyio.create_task_group() as group:
-        for part, one in zip(event.parsed.parts, found, strict=True):
+        for part, one in found.items():
             text = " ".join(retrieval_words(part)) or part
             asked = msgspec.structs.replace(query, text=text, asked=part)
             group.start_soon(_recall, event, recall, asked, one)
+    hits = [
+        hit
+        for part, one in found.items()
+        for hit in one.candidates
+        if part == event.parsed.question or hit.relevance >= _OF_A_PART
+    ]
     best: dict[str, Hit] = {}
-    for hit in sorted((hit for one in found for hit in one.candidates), key=_least_relevant):
+    for hit in sorted(hits, key=_least_relevant):
         best.setdefault(hit.memory.id, hit)
     gathered.candidates = tuple(best.values())[: query.limit]
-    gathered.degraded = next((one.degraded for one in found if one.degraded), ())
+    gathered.degraded = next((one.degraded for one in found.values() if one.degraded), ())
 
 
 def _least_relevant(hit: Hit) -> float:

@@ -53,8 +53,6 @@ _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
 # From this relevance on a memory that was reranked needs no session that bears on the prompt.
 _SURE = 0.7
-# Several questions have several times as many candidates, and an answer to one tells of no other.
-_OF_SEVERAL = 0.5
 # An order is not answered by a memory, but what was settled about its subject bears on it.
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
@@ -187,13 +185,10 @@ def _choose(
     not_meant = {one.memory.id: NOT_MEANT for one in general}
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
     refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
-    floor, beside = context.min_relevance, context.min_relevance_beside
-    if event.enriched.parsed.parts:
-        floor = beside = max(floor, _OF_SEVERAL)
     choice = choose(
         [one for one in candidates if one.memory.id not in refused],
-        floor=floor,
-        beside=min(floor, beside),
+        floor=context.min_relevance,
+        beside=min(context.min_relevance, context.min_relevance_beside),
         shown=shown,
         ceiling=ceiling(_sure(event), context),
         budget=budget,

@@ -35,6 +35,8 @@ _MAX_QUERY_CHARS = 2000
 _MOST_PARTS = 3
 _MAX_SINGULAR_CHARS = 200
 _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
+_LEAST_WORDS = 4
+_REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 
 
@@ -91,14 +93,39 @@ def _question(paste: Paste) -> str:
 
 
 def _searched(text: str) -> tuple[str, ...]:
-    """What is searched for instead of ``text``: its questions, and others that mean the same.
+    """What is searched for: the questions of ``text``, or it and those in it, and what means them.
 
     () where that is ``text`` itself.
     """
     questions = _parts(text) or (text,)
     others = (other for one in questions for other in (as_choice(one), _in_the_singular(one)))
     searched = (*questions, *filter(None, others))[:_MOST_PARTS]
+    if len(searched) == 1:
+        searched = (text, *_within(text)[1 - _MOST_PARTS :])
     return searched if len(searched) > 1 else ()
+
+
+def _within(text: str) -> tuple[str, ...]:
+    """The questions in a prompt of several sentences ("They will ask why …. What were our …?")."""
+    read = prompt_sentences(text)
+    if len(read) < 2 or language_of(text) != ENGLISH:
+        return ()
+    return tuple(
+        text[one.spans[begins][0] : one.spans[-1][1]]
+        for one in read
+        if (begins := _question_begins(one)) is not None
+        and len(one.words) - begins >= _LEAST_WORDS
+        and stands_alone(one.words[begins:])
+    )
+
+
+def _question_begins(sentence: Sentence) -> int | None:
+    """The index of the first word of the question that a sentence is or reports; None for none."""
+    if _asks(sentence):
+        return 0
+    words = sentence.words
+    reported = (at for at in range(1, len(words)) if words[at] in _BEGINS_PART)
+    return next((at for at in reported if words[at - 1] in _REPORTS), None)
 
 
 def _in_the_singular(question: str) -> str:

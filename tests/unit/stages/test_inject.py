@@ -571,16 +571,6 @@ def test_a_general_question_gets_neither_memory_nor_session_nor_address():
     assert {one.why for one in (*built.verdicts, *built.sessions)} == {NOT_MEANT}
 
 
-def test_of_several_questions_each_needs_a_surer_answer():
-    parts = ("what is the retry limit?", "where are the logs?")
-    hits = [make_hit(make_memory(1), 0.9), make_hit(make_memory(2, "Other words."), 0.45)]
-    hits = [replace(hit, by_words=hit.relevance) for hit in hits]
-    one = run(make_classified(hits, make_intent()))
-    several = run(make_classified(hits, make_intent(), parsed=make_parsed(parts=parts)))
-    assert len(one.context.injected_memories) == 2
-    assert [c.id for c in several.context.injected_memories] == [make_memory(1).id]
-
-
 def test_memories_of_a_time_leave_room_for_what_was_said_then():
     at = NOW - timedelta(days=3)
     said = Passage(

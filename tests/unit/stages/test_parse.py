@@ -201,6 +201,17 @@ def test_for_a_kind_of_tool_its_names_are_searched_for_as_well():
     assert parsed(" and ".join(asked)).parts == (*asked, container)
 
 
+def test_the_questions_within_a_longer_prompt_are_searched_for_beside_it():
+    text = (
+        "I write the section for the committee. They will ask why we did not pick xgboost. "
+        "What were our numbers?"
+    )
+    parts = (text, "why we did not pick xgboost", "What were our numbers")
+    assert parsed(text).parts == parts
+    longer = f"{text} Which seed was used?"
+    assert parsed(longer).parts == (longer, parts[2], "Which seed was used")
+
+
 def test_names_in_the_plural_are_searched_for_in_the_singular_as_well():
     assert parsed("are ANRs up?").parts == ("are ANRs up?", "are ANR up?")
     assert parsed("are ANRs up? " + "and so on " * 20).parts == ()
