@@ -52,7 +52,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("sides", regex(rf"(?:{_WHAT} )?(?:the )?differences? between {_THING} and {_OTHER}")),
     ("sides", regex(rf"(?:explain |compare )?{_THING} (?:vs\.?|versus) {_OTHER}(?:, which .*)?")),
     ("sides", regex(rf"(?:is|are) {_THING} (?:the same as|{_SIDES}) {_OTHER}(?: for .*)?")),
-    ("command", regex(rf"what do(?:es)? {_THING} (?:do|show|print|return)")),
+    ("command", regex(r"what do(?:es)? (?P<thing>\w+(?: \S+){0,7}?) (?:do|show|print|return)")),
     ("likely", regex(rf"{_WHAT} (?:an? )?(?:good|reasonable|typical) .+|best practices? .+")),
     ("likely", regex(r"how (?:do|can|would|to)(?: (?:i|you|one))? \w+ (?=.*\ban? )(?P<thing>.+)")),
     ("bought", regex(r"(?:what|which) .+ should i (?:buy|get)\b.*")),
@@ -138,7 +138,9 @@ def _general(form: str, asked: re.Match[str], text: str) -> General | None:
     """The question that has this ``form``, unless what it asks about may be the project's own."""
     groups = asked.groupdict()
     thing, other = groups.get("thing") or "", groups.get("other") or ""
-    if "the" in other.split() or (form != "likely" and not STOP_WORDS.isdisjoint(thing.split())):
+    if "the" in other.split() or (
+        form not in ("likely", "command") and not STOP_WORDS.isdisjoint(thing.split())
+    ):
         return None
     written = text[slice(*asked.span("thing"))] if thing else ""
     one = General(form, thing, other, known=_is_known(written, form), article=groups.get("a") or "")

@@ -20,6 +20,7 @@ def refuses(prompt, memory, relevance=0.95):
         ("what's the difference between npm and yarn workspaces", "use pnpm, not npm"),
         ("explain vpc peering vs transit gateway", "vpc peering with Norvik is done by hand"),
         ("is postgres faster than mysql for reads?", "staging db is Postgres 16"),
+        ("what does docker compose up -d do?", "docker images are built with ko"),
         ("what does pytest -k do", "pytest -m 'not slow' before push"),
         ("how does 1Password sharing work?", "Android signing key is in 1Password"),
         ("what does kubectl rollout undo do in general", "we deploy with ArgoCD, never kubectl"),
