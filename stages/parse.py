@@ -35,7 +35,6 @@ _MAX_QUERY_CHARS = 2000
 _MOST_PARTS = 3
 _MAX_SINGULAR_CHARS = 200
 _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
-_LEAST_WORDS = 4
 _REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 
@@ -106,17 +105,16 @@ def _searched(text: str) -> tuple[str, ...]:
 
 
 def _within(text: str) -> tuple[str, ...]:
-    """The questions in a prompt of several sentences ("They will ask why …. What were our …?")."""
+    """The questions in a prompt of several sentences, of two words to search for or more."""
     read = prompt_sentences(text)
     if len(read) < 2 or language_of(text) != ENGLISH:
         return ()
-    return tuple(
+    found = (
         text[one.spans[begins][0] : one.spans[-1][1]]
         for one in read
-        if (begins := _question_begins(one)) is not None
-        and len(one.words) - begins >= _LEAST_WORDS
-        and stands_alone(one.words[begins:])
+        if (begins := _question_begins(one)) is not None and stands_alone(one.words[begins:])
     )
+    return tuple(one for one in found if len(retrieval_words(one)) > 1)
 
 
 def _question_begins(sentence: Sentence) -> int | None:

@@ -183,7 +183,7 @@ def test_the_questions_of_a_prompt_are_told_apart(text, parts):
     [
         "what is the holdout?",
         "where are the logs and how do I read them?",
-        "who owns billing? since when?",
+        "who owns it? since when?",
         "the build is red. why is that, and who broke the runner?",
         "add a retry, and where is the limit?",
         "which a? which b? which c? which d?",
@@ -204,12 +204,12 @@ def test_for_a_kind_of_tool_its_names_are_searched_for_as_well():
 def test_the_questions_within_a_longer_prompt_are_searched_for_beside_it():
     text = (
         "I write the section for the committee. They will ask why we did not pick xgboost. "
-        "What were our numbers?"
+        "What were our WAPE numbers?"
     )
-    parts = (text, "why we did not pick xgboost", "What were our numbers")
+    parts = (text, "why we did not pick xgboost", "What were our WAPE numbers")
     assert parsed(text).parts == parts
-    longer = f"{text} Which seed was used?"
-    assert parsed(longer).parts == (longer, parts[2], "Which seed was used")
+    longer = f"{text} And the rest? Which seed for umap?"
+    assert parsed(longer).parts == (longer, parts[2], "Which seed for umap")
 
 
 def test_names_in_the_plural_are_searched_for_in_the_singular_as_well():
