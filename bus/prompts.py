@@ -154,7 +154,9 @@ class Parsed(Value, frozen=True, kw_only=True):
     text is a log, a trace or the like; ``question`` is then what was typed beside it and the lines
     that tell what went wrong. Else it is the text, after the prompt before where it needs that to
     be understood. ``before`` is that prompt where this one asks the same of another ``subject``
-    ("and the database?"), which has the words for it.
+    ("and the database?"), which has the words for it. ``parts`` is what is searched for
+    instead of the question, if not that alone: the questions that it asks one after another, or it
+    and those within it, and what means the same ("npm or pnpm?" for "which package manager?").
     """
 
     text: str
@@ -162,6 +164,7 @@ class Parsed(Value, frozen=True, kw_only=True):
     question: str = ""
     before: str = ""
     subject: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     pasted: bool = False
     words: tuple[str, ...] = ()
     marked: tuple[Marked, ...] = ()

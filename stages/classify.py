@@ -20,7 +20,7 @@ from .inject import ceiling
 from .language.intent_features import features
 from .language.questions import read_question
 from .language.search_intent import detect_search_intent
-from .language.sentences import Sentence, prompt_sentences, sentences
+from .language.sentences import Sentence, prompt_sentences, sentences, without_lead_in
 from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local, Model
 
@@ -278,12 +278,14 @@ def local_racer(local: Local) -> Racer:
 
 @lru_cache(maxsize=8)
 def _keyword_vote(text: str, work: Sequence[WorkSignal]) -> Vote:
-    return keyword_vote(text, prompt_sentences(text), work)
+    asked = without_lead_in(text)
+    return keyword_vote(asked, prompt_sentences(asked), work)
 
 
 @lru_cache(maxsize=8)
 def _local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
-    return local_vote(text, held, local, prompt_sentences(text))
+    asked = without_lead_in(text)
+    return local_vote(asked, held, local, prompt_sentences(asked))
 
 
 def choose(odds: Mapping[str, float]) -> tuple[str, float]:

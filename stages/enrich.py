@@ -31,6 +31,7 @@ from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .language.questions import asking_part, read_question
+from .language.topics import retrieval_words
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
@@ -39,6 +40,7 @@ SEARCH_UNAVAILABLE = "search.unavailable"
 
 _MOST_PATHS = 10
 _MOST_REFERENCED = 10
+_OF_A_PART = 0.5
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
 _PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 
@@ -225,11 +227,16 @@ def _note_unavailable(gathered: _Gathered) -> None:
 async def _recall_prompt(
     event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
 ) -> None:
-    """Recall for the prompt. A subject that it names leads, and the prompt before only adds.
+    """Recall for the prompt, or for each of its parts.
+
+    A subject that it names leads, and the prompt before only adds.
 
     Of what is found for both it is what speaks of the subject; if nothing does, what is found for
     the subject alone.
     """
+    if event.parsed.parts and query.asked:
+        await _recall_parts(event, recall, query, gathered)
+        return
     await _recall(event, recall, query, gathered)
     subject = event.parsed.subject
     if not subject:
@@ -243,6 +250,37 @@ async def _recall_prompt(
         query, text=" ".join(subject), asked=event.parsed.text if query.asked else ""
     )
     await _recall(event, recall, alone, gathered)
+
+
+async def _recall_parts(
+    event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
+) -> None:
+    """Recall for each part of the prompt at once; each memory is as relevant as to the best.
+
+    Several parts have several times as many candidates, so what is found for less than the whole
+    has to be at least ``_OF_A_PART`` relevant.
+    """
+    found = {part: _Gathered(kept=[]) for part in event.parsed.parts}
+    async with anyio.create_task_group() as group:
+        for part, one in found.items():
+            text = " ".join(retrieval_words(part)) or part
+            asked = msgspec.structs.replace(query, text=text, asked=part)
+            group.start_soon(_recall, event, recall, asked, one)
+    hits = [
+        hit
+        for part, one in found.items()
+        for hit in one.candidates
+        if part == event.parsed.question or hit.relevance >= _OF_A_PART
+    ]
+    best: dict[str, Hit] = {}
+    for hit in sorted(hits, key=_least_relevant):
+        best.setdefault(hit.memory.id, hit)
+    gathered.candidates = tuple(best.values())[: query.limit]
+    gathered.degraded = next((one.degraded for one in found.values() if one.degraded), ())
+
+
+def _least_relevant(hit: Hit) -> float:
+    return -hit.relevance
 
 
 async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:

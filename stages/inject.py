@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Verdict
+from ..bus.sessions import SessionHit
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
 from ..bus.values import Hit, Memory, Scope
 from ..config.settings import (
@@ -27,6 +28,7 @@ from ..config.settings import (
 )
 from .actions.failures import read_record
 from .injection.candidate import Candidate, weigh
+from .injection.general_question import NOT_MEANT, read_asked
 from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.pack import Budget
 from .injection.project_facts import Told, tell_facts
@@ -110,8 +112,9 @@ def inject(
     else:
         of_memories = Budget(budget.tokens - kept_free, budget.units)
         choice = _choose(event, candidates, shown, settings.context, of_memories, now, known)
+    not_meant = [hit for hit in hits if _not_meant(event, hit)]
     quoted = quote_sessions(
-        hits,
+        [hit for hit in hits if hit not in not_meant],
         "" if event.enriched.looked_up else event.enriched.parsed.text,
         memories=_beside(candidates, choice, shown),
         shown=shown,
@@ -120,6 +123,7 @@ def inject(
         now=now,
         clean=clean,
     )
+    quoted = replace(quoted, verdicts=quoted.verdicts + refused(not_meant, NOT_MEANT).verdicts)
     for verdict in quoted.verdicts:
         _count(event, judged, outcome=verdict.outcome)
     reason = None
@@ -199,13 +203,16 @@ def _choose(
     known: Known,
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
+    asked = read_asked(event.enriched.parsed)
+    general = [one for one in candidates if asked.refuses(one.memory.content, one.relevance)]
+    not_meant = {one.memory.id: NOT_MEANT for one in general}
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
-    refused_by_sessions = out_of_context(doubtful, hits) | outdated(found, hits)
+    refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
     later = overtaken(found, hits)
     for one in candidates:
         one.overtaken = later.get(one.memory.id, "")
     choice = choose(
-        [one for one in candidates if one.memory.id not in refused_by_sessions],
+        [one for one in candidates if one.memory.id not in refused],
         floor=context.min_relevance,
         beside=min(context.min_relevance, context.min_relevance_beside),
         shown=shown,
@@ -214,7 +221,13 @@ def _choose(
         now=now,
         known=known,
     )
-    return replace(choice, why=choice.why | refused_by_sessions)
+    return replace(choice, why=choice.why | refused)
+
+
+def _not_meant(event: IntentClassified, hit: SessionHit) -> bool:
+    """Whether what was said in a session is no answer to a general question."""
+    said = "\n".join(passage.text for passage in hit.passages)
+    return bool(said) and read_asked(event.enriched.parsed).refuses(said, hit.relevance)
 
 
 def _speaks_for_itself(candidate: Candidate) -> bool:
@@ -231,8 +244,8 @@ def _sure(event: IntentClassified) -> int:
 
 
 def _asks_plainly(event: IntentClassified) -> bool:
-    """Whether the words of the prompt alone say so surely that it is a search."""
-    return any(
+    """Whether the words of the prompt alone say so surely that it is a search in this project."""
+    return not read_asked(event.enriched.parsed).general and any(
         vote.racer is DetectionSource.KEYWORD
         and vote.intent is not None
         and vote.intent.confidence_percent >= _HIGH_PERCENT

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.prompts import Parsed, Signal
 from ..bus.values import Noted
+from ..config.languages import ENGLISH, language_of
+from ..config.patterns import regex
 from .actions.error_lines import salient_lines
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
 from .language.questions import asking_part
-from .language.sentences import follows_up, names_subject, prompt_sentences
+from .language.sentences import (
+    Sentence,
+    follows_up,
+    is_order,
+    names_subject,
+    opening,
+    opens_question,
+    prompt_sentences,
+    stands_alone,
+    without_lead_in,
+)
 from .language.time_question import read_time_question
-from .language.topics import find_entities, retrieval_words
+from .language.topics import as_choice, find_entities, retrieval_words
 from .language.work_kind import work_signals
 from .text.markup import is_machine, own_text, split_markers
 
 _MAX_QUERY_CHARS = 2000
+# So many of the questions of one prompt are searched for by themselves, which takes a search each.
+_MOST_PARTS = 3
+_MAX_SINGULAR_CHARS = 200
+_ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
+_REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
+_BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 
 
 def parse(event: PromptSubmitted) -> PromptParsed:
@@ -33,23 +53,28 @@ def parse(event: PromptSubmitted) -> PromptParsed:
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
     text, marked = split_markers(own)
-    words = retrieval_words(text)
+    asked = without_lead_in(text).strip()
+    words = retrieval_words(asked)
     pasted = find_paste(text)
-    question = _question(pasted) if pasted else asking_part(text)
-    before, subject = "", tuple[str, ...]()
+    question = _question(pasted) if pasted else asking_part(asked)
+    retrospect = None if pasted else read_time_question(text)
+    before, subject, parts = "", tuple[str, ...](), tuple[str, ...]()
     said = split_markers(own_text(event.before))[0] if event.before else ""
     # What says nothing ("hm") cannot tell what is asked.
-    if (told := retrieval_words(said)) and follows_up(read := prompt_sentences(text)):
+    if (told := retrieval_words(said)) and follows_up(read := prompt_sentences(asked)):
         if names_subject(read):
             before, subject = said, words
         words = tuple(dict.fromkeys((*words, *told)))
-        question = f"{said}\n{text}"
+        question = f"{said}\n{asked}"
+    elif not pasted and retrospect is None:
+        parts = _searched(asked)
     parsed = Parsed(
         text=text,
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
         question=question,
         before=before,
         subject=subject,
+        parts=parts,
         pasted=pasted is not None,
         words=words,
         marked=marked,
@@ -57,7 +82,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),
-        retrospect=None if pasted else read_time_question(text),
+        retrospect=retrospect,
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
 
@@ -66,6 +91,81 @@ def _question(paste: Paste) -> str:
     """What a paste asks: the words beside it, and the lines that tell a failure; maybe nothing."""
     lines = salient_lines(paste.pasted, failed=False)
     return "\n".join(filter(None, (paste.own[:_MAX_QUERY_CHARS], *lines)))
+
+
+def _searched(text: str) -> tuple[str, ...]:
+    """What is searched for: the questions of ``text``, or it and those in it, and what means them.
+
+    () where that is ``text`` itself.
+    """
+    questions = _parts(text) or (text,)
+    others = (other for one in questions for other in (as_choice(one), _in_the_singular(one)))
+    searched = (*questions, *filter(None, others))[:_MOST_PARTS]
+    if len(searched) == 1:
+        searched = (text, *_within(text)[1 - _MOST_PARTS :])
+    return searched if len(searched) > 1 else ()
+
+
+def _within(text: str) -> tuple[str, ...]:
+    """The questions in a prompt of several sentences, of two words to search for or more."""
+    read = prompt_sentences(text)
+    if len(read) < 2 or language_of(text) != ENGLISH:
+        return ()
+    found = (
+        text[one.spans[begins][0] : one.spans[-1][1]]
+        for one in read
+        if (begins := _question_begins(one)) is not None and stands_alone(one.words[begins:])
+    )
+    return tuple(one for one in found if len(retrieval_words(one)) > 1)
+
+
+def _question_begins(sentence: Sentence) -> int | None:
+    """The index of the first word of the question that a sentence is or reports; None for none."""
+    if _asks(sentence):
+        return 0
+    words = sentence.words
+    reported = (at for at in range(1, len(words)) if words[at] in _BEGINS_PART)
+    return next((at for at in reported if words[at - 1] in _REPORTS), None)
+
+
+def _in_the_singular(question: str) -> str:
+    """``question`` about "ANR" instead of "ANRs"; "" where it has no such word or is long."""
+    if len(question) > _MAX_SINGULAR_CHARS:
+        return ""
+    singular: str = _ACRONYMS.sub(r"\1", question)
+    return singular if singular != question else ""
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The questions of which ``text`` consists, if there are several and each stands by itself."""
+    if language_of(text) != ENGLISH:
+        return ()
+    read = prompt_sentences(text)
+    if not all(map(_asks, read)):
+        return ()
+    parts = [part for sentence in read for part in _split(sentence)]
+    if not 1 < len(parts) <= _MOST_PARTS or not all(stands_alone(words) for words, _ in parts):
+        return ()
+    return tuple(text[start:end] for _, (start, end) in parts)
+
+
+def _asks(sentence: Sentence) -> bool:
+    if is_order(sentence):
+        return False
+    return sentence.asks or opens_question(sentence.words[opening(sentence)])
+
+
+def _split(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:
+    """The words of each question of ``sentence``, and where it stands: "… and which … is it"."""
+    words, spans = sentence.words, sentence.spans
+    begins = [
+        at for at in range(2, len(words)) if words[at] in _BEGINS_PART and words[at - 1] == "and"
+    ]
+    first = 0
+    for at in (*begins, len(words) + 1):
+        last = at - 1
+        yield words[first:last], (spans[first][0], spans[last - 1][1])
+        first = at
 
 
 def _signal(noted: Noted) -> Signal:

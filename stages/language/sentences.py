@@ -42,6 +42,11 @@ _COMMIT = regex(
 )
 _FENCE = "```"
 
+_LEADING_IN = FILLERS | word_list("leads_in")
+_LEAD_IN = regex(r"\s*((?:[a-z']+[ ,]+){0,4}[a-z']+)\s*(?:[.!:;\n]+|[-\u2013\u2014]+ )\s*(?=\S)")
+_LEAD_IN_CHARS = 80
+_MOST_LEAD_INS = 3
+
 CLAUSE_OPENERS = frozenset(
     """
     and but so then also because or if when while
@@ -105,6 +110,20 @@ def sentences(text: str) -> list[Sentence]:
 def prompt_sentences(text: str) -> tuple[Sentence, ...]:
     """The same of a prompt, kept for the few that are on their way: several stages read one."""
     return tuple(sentences(text))
+
+
+def without_lead_in(text: str) -> str:
+    """``text`` of the same length, with what only leads in to it blanked ("ok, done. which …").
+
+    Nothing is blanked where nothing follows.
+    """
+    end = 0
+    for _ in range(_MOST_LEAD_INS):
+        lead = _LEAD_IN.match(fold(text[end : end + _LEAD_IN_CHARS]))
+        if lead is None or not _LEADING_IN.issuperset(lead[1].replace(",", " ").split()):
+            break
+        end += lead.end()
+    return " " * end + text[end:]
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -352,6 +371,16 @@ def names_subject(read: Sequence[Sentence]) -> bool:
     elif words[0] not in _ADDING:
         return False
     return bool(_content(rest)) and _OPENERS.union(_POINTING).isdisjoint(rest)
+
+
+def stands_alone(words: Sequence[str]) -> bool:
+    """Whether a question with these folded ``words`` says what it is about by itself."""
+    return bool(_content(words)) and _POINTING.isdisjoint(words)
+
+
+def opens_question(word: str) -> bool:
+    """Whether a question may begin with the folded ``word``."""
+    return word in _OPENERS
 
 
 def _after_joining(words: Sequence[str]) -> list[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, repeat
 
 from ...bus.prompts import Entity, Evidence, IntentType
 from ...config.patterns import regex
 from .sentences import Sentence, phrase_at, word_spans
-from .words import STOP_WORDS, TECHNOLOGIES, fold, word_list
+from .words import KINDS, STOP_WORDS, TECHNOLOGIES, fold, word_list
 
 MAX_TOPICS = 5
 MAX_RETRIEVAL_WORDS = 120
+_CHOICE_CHARS = 200
 
 TRIGGER_WORDS = word_list("trigger_words")
 _ACTIONS = word_list("actions")
@@ -69,6 +71,29 @@ def retrieval_words(text: str) -> tuple[str, ...]:
     return subjects or tuple(words.values())
 
 
+_KIND = "|".join(sorted(map(re.escape, KINDS), key=len, reverse=True))
+_OF_A_KIND = regex(
+    r"(?:.*\b(?:which|what|what's|whats) (?:(?:is|are|our|the|kind of|type of|sort of|other) )*"
+    rf"|\W*)(?P<kind>{_KIND})s?\b(?=\W*$| (?:do|does|did|should|shall|is|are|was|can|must|may|we|i"
+    r"|you|for|on|in|at|of|under|with|here|now|again)\b)(?P<rest>[^?.!\n]*)"
+)
+_WHEREFORE = regex(r"\b(?:for|on|in|at|under|with) .+")
+
+
+def as_choice(question: str) -> str:
+    """What ``question`` offers a choice of, as the names of it; "" where it asks for no kind.
+
+    "which package manager do we use for the site?" is "npm, pnpm, yarn … or composer for the
+    site?": a memory has the name, and not the word for its kind.
+    """
+    asked = _OF_A_KIND.match(fold(question[:_CHOICE_CHARS]))
+    if asked is None:
+        return ""
+    *names, last = KINDS[asked["kind"]]
+    wherefore = _WHEREFORE.search(asked["rest"])
+    return " ".join(filter(None, (", ".join(names), "or", last, wherefore and wherefore[0]))) + "?"
+
+
 def _located(read: Sequence[Sentence], evidence: Evidence) -> Iterator[Anchor]:
     for sentence in read:
         for at, span in enumerate(sentence.spans):
@@ -104,7 +129,7 @@ def _is_content(word: str) -> bool:
 
 def _asked(words: Sequence[str]) -> frozenset[int]:
     """The positions that belong to a question phrase ("what is the difference between")."""
-    asked: set[int] = set()
+    asked = {at for at in range(1, len(words)) if words[at] == "moment" and words[at - 1] == "the"}
     at = 0
     while at < len(words):
         if words[at] in _QUESTION_ONLY:

@@ -111,15 +111,22 @@ DOMAINS_FILE = Path(__file__).with_name("domains.toml")
 
 
 class Domains(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file: technologies by name, other spellings of them, and the words of each field."""
+    """The file: technologies by name, other spellings of them, the words of each field, and kinds.
+
+    A key of ``kinds`` has all names of a kind, with commas between them.
+    """
 
     technologies: frozenset[str]
     spellings: dict[str, str]
     fields: dict[str, tuple[str, ...]]
+    kinds: dict[str, tuple[str, ...]]
 
 
 _LEXICON = load_lexicon(DOMAINS_FILE, Domains)
 TECHNOLOGIES = _LEXICON.technologies
+KINDS = {kind: names for kinds, names in _LEXICON.kinds.items() for kind in kinds.split(", ")}
+"""The names of what is of a kind: of "package manager" npm, pnpm, …"""
+
 _DOMAIN_OF: dict[str, tuple[str, ...]] = {}
 for _name, _listed in _LEXICON.fields.items():
     for _word in _listed:

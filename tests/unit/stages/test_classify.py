@@ -114,6 +114,19 @@ async def test_the_bar_for_decisive_can_be_raised():
     assert model.asked == [DECISIVE]
 
 
+@pytest.mark.parametrize("lead", ["ok. next: ", "done. ", "great, thanks. ", "that worked, thx. "])
+async def test_what_leads_in_to_a_question_does_not_make_it_another(lead):
+    local = LocalClassifier.load()
+    asked = "which gpu machine do we have"
+    plain = await classify(enriched(asked), local=local)
+    led = await classify(enriched(lead + asked), local=local)
+    assert plain.intent is not None
+    assert led.intent is not None
+    assert led.intent.intent_type is plain.intent.intent_type
+    for one in led.intent.evidence:
+        assert (lead + asked)[one.start : one.end] == one.signal
+
+
 async def test_the_local_classifier_finds_what_has_no_signal():
     answer = await classify(
         enriched("python flatten nested list"), local=Guesser(IntentType.HOWTO, 0.9)

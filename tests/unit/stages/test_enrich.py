@@ -97,6 +97,26 @@ async def test_where_that_brings_nothing_on_the_subject_it_is_searched_for_alone
     assert (alone.text, alone.asked) == ("database", "and the database?")
 
 
+async def test_each_question_of_a_prompt_is_searched_for_and_the_best_comes_first():
+    recall = FakeRecall(hits=(database(1, 0.6), DEPLOY))
+    parts = ("which database is it?", "how do we deploy?")
+    found = await run(make_parsed(query="database deploy", parts=parts), recall=recall)
+    assert found.candidates == (DEPLOY, database(1, 0.6))
+    assert sorted((query.text, query.asked) for query in recall.queries) == [
+        ("database", parts[0]),
+        ("deploy", parts[1]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "found"), [("how do we deploy?", ()), ("as typed", (database(1, 0.45),))]
+)
+async def test_what_is_found_for_less_than_the_whole_has_to_be_surer(part, found):
+    parsed = make_parsed(text="as typed", parts=(part,))
+    enriched = await run(parsed, recall=FakeRecall(hits=(database(1, 0.45),)))
+    assert enriched.candidates == found
+
+
 @pytest.mark.parametrize("changes", [{"machine": True}, {"query": ""}, {"query": " \n"}])
 async def test_nothing_is_recalled_where_nobody_asked(changes):
     recall = FakeRecall(hits=make_hits(1))
@@ -286,8 +306,7 @@ async def test_rarity_is_looked_up_only_where_somebody_reads_it():
 
 async def test_what_only_a_reader_gets_to_see_is_gathered_for_a_reader_alone():
     memory = make_memory(1, "Auth sessions live in Redis", updated_at=NOW)
-    text, how = "where is the auth thing?", {"hits": [make_hit(memory, 0.9)]}
-    text += " see a.py"
+    text, how = "where is the auth thing of a.py?", {"hits": [make_hit(memory, 0.9)]}
     for_readers = ("existing_paths", "recent_work", "suggestions", "rarity", "resolved_references")
     plain, recall = await run_knowing(text, there=("a.py",), **how)
     assert len(recall.queries) == 1

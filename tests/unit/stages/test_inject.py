@@ -13,6 +13,7 @@ from subcog.bus.signals import abstained, injected, told
 from subcog.bus.values import AUTO_CAPTURED, NAMESPACES, Provenance
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject
 from subcog.stages.injection.candidate import weight
+from subcog.stages.injection.general_question import NOT_MEANT
 from subcog.stages.language.time_question import read_time_question
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import all_emitted, emitted
@@ -594,6 +595,21 @@ def test_an_overview_names_where_the_other_topics_are_once():
 def test_a_time_without_memories_is_answered_by_nothing():
     built = run(looked_up("what did we do last week?", 0))
     assert (built.text, built.abstained) == ("", "nothing_relevant")
+
+
+def test_a_general_question_gets_neither_memory_nor_session_nor_address():
+    text = "what does NATS stand for?"
+    classified = with_sessions(
+        make_classified(
+            [make_hit(make_memory(1, "Telemetry goes over NATS, not Kafka"), 0.95)],
+            make_intent(95),
+            parsed=make_parsed(make_prompt(text)),
+        ),
+        session_hit(),
+    )
+    built = run(classified, count_topic=knows_many)
+    assert (built.text, built.abstained) == ("", "nothing_relevant")
+    assert {one.why for one in (*built.verdicts, *built.sessions)} == {NOT_MEANT}
 
 
 def test_memories_of_a_time_leave_room_for_what_was_said_then():

@@ -167,3 +167,76 @@ def test_a_follow_up_that_names_another_subject_tells_which():
 def test_what_stands_for_itself_is_searched_for_alone():
     found = parsed("Why did we choose etcd for the depot's leases?", "How is the tram painted?")
     assert "tram" not in found.query + found.question
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "which metric do we report and what's the holdout?",
+            ("which metric do we report", "what's the holdout"),
+        ),
+        (
+            "done. who approves vpn peers? what are the aws account numbers?",
+            ("who approves vpn peers", "what are the aws account numbers"),
+        ),
+        (
+            "which seed, and which quantile for fresh stuff?",
+            ("which seed", "which quantile for fresh stuff"),
+        ),
+    ],
+)
+def test_the_questions_of_a_prompt_are_told_apart(text, parts):
+    assert parsed(text).parts == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what is the holdout?",
+        "where are the logs and how do I read them?",
+        "who owns it? since when?",
+        "the build is red. why is that, and who broke the runner?",
+        "add a retry, and where is the limit?",
+        "which a? which b? which c? which d?",
+        "what happens when a job fails and the queue is full?",
+    ],
+)
+def test_one_question_or_what_needs_another_is_not_parted(text):
+    assert parsed(text).parts == ()
+
+
+def test_for_a_kind_of_tool_its_names_are_searched_for_as_well():
+    container = "docker, podman, containerd or apptainer?"
+    asked = ("which container runtime do we use", "who owns billing")
+    assert parsed(asked[0]).parts == (asked[0], container)
+    assert parsed(" and ".join(asked)).parts == (*asked, container)
+
+
+def test_the_questions_within_a_longer_prompt_are_searched_for_beside_it():
+    text = (
+        "I write the section for the committee. They will ask why we did not pick xgboost. "
+        "What were our WAPE numbers?"
+    )
+    parts = (text, "why we did not pick xgboost", "What were our WAPE numbers")
+    assert parsed(text).parts == parts
+    longer = f"{text} And the rest? Which seed for umap?"
+    assert parsed(longer).parts == (longer, parts[2], "Which seed for umap")
+
+
+def test_names_in_the_plural_are_searched_for_in_the_singular_as_well():
+    assert parsed("are ANRs up?").parts == ("are ANRs up?", "are ANR up?")
+    assert parsed("are ANRs up? " + "and so on " * 20).parts == ()
+
+
+def test_what_is_a_name_here_is_searched_for():
+    assert parsed("why was moment removed").words == ("moment", "removed")
+    assert parsed("what about VAT at the moment?").words == ("VAT",)
+
+
+def test_what_only_leads_in_is_not_searched_for():
+    found = parsed("done, merged. next: which gpu machine do we have")
+    assert found.text.startswith("done")
+    assert found.question == "which gpu machine do we have"
+    assert found.words == ("gpu", "machine")
+    assert parsed("ok, done. and VAT?", "How do we round prices?").subject == ("VAT",)

@@ -5,6 +5,7 @@ from subcog.stages.language.sentences import sentences
 from subcog.stages.language.topics import (
     MAX_RETRIEVAL_WORDS,
     MAX_TOPICS,
+    as_choice,
     extract_topics,
     retrieval_words,
 )
@@ -85,3 +86,26 @@ def test_retrieval_words_are_bounded_and_distinct():
 
 def test_a_prompt_of_stop_words_has_nothing_to_search_for():
     assert retrieval_words("what is it and where is this") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "choice"),
+    [
+        ("which container engine?", "docker, podman, containerd or apptainer?"),
+        (
+            "Container runtime on the cluster?",
+            "docker, podman, containerd or apptainer on the cluster?",
+        ),
+        (
+            "what's our cache for VIN lookups?",
+            "redis, memcached, valkey or varnish for vin lookups?",
+        ),
+        ("ok so which caches do we use?", "redis, memcached, valkey or varnish?"),
+        ("which cache key do we use?", ""),
+        ("what does the cache hold?", ""),
+        ("why is the cache cold?", ""),
+        ("clear the cache for now", ""),
+    ],
+)
+def test_a_kind_of_tool_is_a_choice_of_names(question, choice):
+    assert as_choice(question) == choice

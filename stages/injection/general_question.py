@@ -1,0 +1,250 @@
+"""Tells a question about the world ("what does VIN stand for?") from one about the project.
+
+A memory that shares its one name with such a question says what the project does with the thing,
+and not what the thing is. So each form of general question asks something of a memory: to define
+the word, to name both sides of a comparison, to quote the command. What speaks of us, here or this,
+or of something with an article ("the holdout"), is about the project.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from ...bus.prompts import Parsed
+from ...config.patterns import regex
+from ..language.topics import ASKING_WORDS
+from ..language.words import STOP_WORDS, TECHNOLOGIES, fold, words_of
+
+_MAX_CHARS = 160
+_READ_CHARS = 2000
+NOT_MEANT = "the question is a general one, which it does not answer"
+
+_SURELY = 0.9
+"""How relevant a memory has to be where nothing else tells whether it answers."""
+
+_OURS = regex(
+    r"\b(?:we|our|ours|us|here|this|these|that|my|mine|project|repo|repository|team|codebase|it"
+    r"|its|it's|they|their|again|still|currently|now|already|yet)\b"
+)
+_LEAD = regex(
+    r"(?:(?:can|could|would) (?:you|someone|anyone) |please |do(?:es)? (?:you|anyone) know "
+    r"|(?:any|no) idea |(?:tell|remind) me |i wonder |quick question\W+"
+    r"|(?:btw|by the way|and|so|ok|hey|hi|hm+)\W+)*"
+)
+_END = regex(r"(?: (?:exactly|actually|please|pls|really|btw))?[\s?.!]*$")
+_WHAT = r"(?:what(?: exactly)? (?:is|are)|what's|whats|define|explain)"
+_WORDS = r"[^\s,;:?!`\"'/_]+(?: [^\s,;:?!`\"'/_]+){0,3}?"
+_THING = rf"(?P<a>an? )?(?P<thing>{_WORDS})"
+_OTHER = rf"(?P<other>{_WORDS})"
+_SIDES = r"(?:better|worse|faster|slower|safer|cheaper|easier|simpler|lighter|newer|older) than"
+
+# The first form that a question has counts.
+_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("never", regex(r"(?!.*\bknow\b).*\b(?:in general|generally speaking)")),
+    ("named", regex(rf"what do(?:es)? {_THING} (?:stand for|abbreviate)")),
+    ("named", regex(rf"{_WHAT} (?:the )?(?:meaning|definition|formula) (?:of|for) {_THING}")),
+    ("named", regex(rf"{_WHAT} {_THING}'s (?:meaning|definition|formula)")),
+    ("meant", regex(rf"what do(?:es)? {_THING} mean")),
+    ("sides", regex(rf"(?:{_WHAT} )?(?:the )?differences? between {_THING} and {_OTHER}")),
+    ("sides", regex(rf"(?:explain |compare )?{_THING} (?:vs\.?|versus) {_OTHER}(?:, which .*)?")),
+    ("sides", regex(rf"(?:is|are) {_THING} (?:the same as|{_SIDES}) {_OTHER}(?: for .*)?")),
+    ("command", regex(r"what do(?:es)? (?P<thing>\w+(?: \S+){0,7}?) (?:do|show|print|return)")),
+    ("likely", regex(rf"{_WHAT} (?:an? )?(?:good|reasonable|typical) .+|best practices? .+")),
+    ("likely", regex(r"how (?:do|can|would|to)(?: (?:i|you|one))? \w+ (?=.*\ban? )(?P<thing>.+)")),
+    ("bought", regex(r"(?:what|which) .+ should i (?:buy|get)\b.*")),
+    ("shared", regex(rf"how do(?:es)? {_THING} [a-z]+(?: (?P<other>.*))?")),
+    ("made", regex(rf"who (?P<other>founded|invented|created|wrote|made) {_THING}")),
+    ("reached", regex(rf"{_WHAT} {_THING}'s (?:(?:tele)?phone|mobile|e-?mail|address)\b.*")),
+    ("away", regex(rf"(?:is|are) {_THING} (?:on (?:holidays?|vacation|leave)|sick|ill|away)\b.*")),
+    ("private", regex(rf"(?:is|are|when is|what's) {_THING} (?P<other>married|single|birthday)")),
+    ("defined", regex(rf"{_WHAT} {_THING}(?P<other> in (?:\w+ learning|science|python|java))?")),
+)  # fmt: skip
+
+# Where they are compared the project's own are meant.
+_PLACES = frozenset("staging prod production dev local main master develop ci test tests".split())
+_COMMANDS = frozenset("kubectl curl grep sed awk rsync ssh gh psql npx git docker make".split())
+_NUMBER = regex(r"(?:^|\s)\d|\d{3}")
+_PARTICIPLE = regex(r"\w+(?:ed|ing)")
+_SHORT = 5
+_REACHED = regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)", re.IGNORECASE)
+_AWAY = regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b", re.IGNORECASE)
+
+
+class General(Struct, frozen=True):
+    """A general question: its form, the folded ``thing`` it asks about, and the ``other``.
+
+    ``known``: the thing is a technology, or is written like a name; ``article`` is what it has.
+    """
+
+    form: str
+    thing: str = ""
+    other: str = ""
+    known: bool = False
+    article: str = ""
+
+    def is_answered_by(self, text: str, relevance: float) -> bool:
+        """Whether a memory with this ``text`` and ``relevance`` may answer it."""
+        return _ANSWERS[self.form](self, fold(text[:_READ_CHARS]), relevance)
+
+    def words(self) -> frozenset[str]:
+        return frozenset(words_of(self.thing)) | frozenset(words_of(self.other))
+
+
+class Asked(Struct, frozen=True):
+    """The questions of a prompt, if all of them are general; else none."""
+
+    general: tuple[General, ...] = ()
+
+    def refuses(self, text: str, relevance: float) -> bool:
+        """Whether what is kept as ``text`` is no answer to any of them."""
+        general = self.general
+        return bool(general) and not any(one.is_answered_by(text, relevance) for one in general)
+
+
+def read_asked(parsed: Parsed) -> Asked:
+    """What a prompt asks of the world at large: nothing where it asks of a time, or of a paste."""
+    if parsed.pasted or parsed.retrospect is not None:
+        return Asked()
+    return _read_all(parsed.parts or (parsed.question,))
+
+
+@lru_cache(maxsize=8)
+def _read_all(questions: Sequence[str]) -> Asked:
+    read = [read_general(one) for one in questions]
+    general = tuple(one for one in read if one is not None)
+    return Asked(general if len(general) == len(read) else ())
+
+
+def read_general(text: str) -> General | None:
+    """``text`` as a general question; None where it may be about the project, or is longer."""
+    if len(text) > _MAX_CHARS:
+        return None
+    text = _END.sub("", text.strip())
+    text = text[_LEAD.match(fold(text)).end() :]  # type: ignore[union-attr]
+    folded = fold(text)
+    if _OURS.search(folded):
+        return None
+    for form, pattern in _FORMS:
+        if asked := pattern.fullmatch(folded):
+            return _general(form, asked, text)
+    return None
+
+
+def _general(form: str, asked: re.Match[str], text: str) -> General | None:
+    """The question that has this ``form``, unless what it asks about may be the project's own."""
+    groups = asked.groupdict()
+    thing, other = groups.get("thing") or "", groups.get("other") or ""
+    if "the" in other.split() or (
+        form not in ("likely", "command") and not STOP_WORDS.isdisjoint(thing.split())
+    ):
+        return None
+    written = text[slice(*asked.span("thing"))] if thing else ""
+    one = General(form, thing, other, known=_is_known(written, form), article=groups.get("a") or "")
+    return one if _MAY_BE.get(form, _always)(one) else None
+
+
+def _is_known(written: str, form: str) -> bool:
+    """Whether it names what others know: a technology, or all of it is written like a name."""
+    words = written.split()
+    technologies = not TECHNOLOGIES.isdisjoint(map(fold, words))
+    if form in ("likely", "shared"):
+        return technologies or (form == "shared" and any(map(_is_name, words)))
+    return bool(words) and all(_is_name(word) or fold(word) in TECHNOLOGIES for word in words)
+
+
+def _is_name(word: str) -> bool:
+    """Whether ``word`` is written like a name: "NATS", "Notion", "minSdk"."""
+    return word != word.lower()
+
+
+def _always(one: General) -> bool:
+    return True
+
+
+def _may_be_meant(one: General) -> bool:
+    """A word of few letters, or a known one: "what does FROZEN_2 mean?" is the project's own."""
+    is_word = " " not in one.thing and _NUMBER.search(one.thing) is None
+    return is_word and bool(one.known or one.article or len(one.thing) <= _SHORT)
+
+
+def _may_be_defined(one: General) -> bool:
+    """What has no article has to be a known name, or one word that may be a name."""
+    if _NUMBER.search(one.thing) is not None:
+        return False
+    if " " in one.thing or one.known or one.article:
+        return bool(one.known or one.article)
+    return one.thing not in ASKING_WORDS and _PARTICIPLE.fullmatch(one.thing) is None
+
+
+def _compares(one: General) -> bool:
+    sides = (*one.thing.split(), *one.other.split())
+    return _PLACES.isdisjoint(sides) and _NUMBER.search(" ".join(sides)) is None
+
+
+def _is_command(one: General) -> bool:
+    first = one.thing.split()[0]
+    return first in TECHNOLOGIES or first in _COMMANDS
+
+
+_MAY_BE: Mapping[str, Callable[[General], bool]] = {
+    "meant": _may_be_meant,
+    "defined": _may_be_defined,
+    "sides": _compares,
+    "command": _is_command,
+    "shared": lambda one: one.known,
+    "likely": lambda one: one.known or not one.thing,
+}
+
+
+# --- what answers it ------------------------------------------------------------------------------
+
+_DEFINES = (
+    r"(?<![\w-]){}\)? ?(?:=|(?:means?|stands? for|(?:is|are)(?: short for)?"
+    r"(?! (?:not|no|now|never|on|in|at|only|\w+ed|\w+ing)\b))\b|\()"
+)
+_OWN = r"(?<![\w-])(?:(?:the|our) |`){}(?![\w-])|(?<![\w-]){}(?:: | \d)|(?:is|called) `?{}(?![\w-])"
+
+
+def _defines(one: General, text: str, relevance: float) -> bool:
+    return re.search(_DEFINES.format(re.escape(one.thing)), text) is not None
+
+
+def _tells_what_it_is(one: General, text: str, relevance: float) -> bool:
+    """A definition; of a word that nobody else may know, also what names it as the project's."""
+    own = _OWN.replace("{}", re.escape(one.thing))
+    theirs = one.known or one.article
+    return _defines(one, text, relevance) or (not theirs and re.search(own, text) is not None)
+
+
+def _names_both(one: General, text: str, relevance: float) -> bool:
+    said = frozenset(words_of(text))
+    return not any(said.isdisjoint(words_of(side)) for side in (one.thing, one.other))
+
+
+def _quotes(one: General, text: str, relevance: float) -> bool:
+    return (" " in one.thing and one.thing in text) or _defines(one, text, relevance)
+
+
+def _shares(one: General, text: str, relevance: float) -> bool:
+    return len(one.words().intersection(words_of(text))) > 1
+
+
+_ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {
+    "never": lambda one, text, relevance: False,
+    "named": _defines,
+    "meant": _defines,
+    "sides": _names_both,
+    "command": _quotes,
+    "likely": lambda one, text, relevance: relevance >= _SURELY,
+    "bought": lambda one, text, relevance: re.search(r"\b(?:buy|bought)\b", text) is not None,
+    "shared": _shares,
+    "made": lambda one, text, relevance: one.other in text,
+    "reached": lambda one, text, relevance: _REACHED.search(text) is not None,
+    "away": lambda one, text, relevance: _AWAY.search(text) is not None,
+    "private": lambda one, text, relevance: one.other in text,
+    "defined": _tells_what_it_is,
+}

@@ -1,0 +1,98 @@
+import pytest
+
+from subcog.stages.injection.general_question import read_asked, read_general
+from tests.fakes import make_parsed
+
+
+def refuses(prompt, memory, relevance=0.95):
+    return read_asked(make_parsed(question=prompt).parsed).refuses(memory, relevance)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "memory"),
+    [
+        ("what does VIN stand for?", "VIN lookups are cached in Redis for 6 h"),
+        ("what is RFID", "RFID card readers: Elatec TWN4, firmware 4.51"),
+        ("What is a geofence?", "the geofence job snaps a parked bike to the nearest zone"),
+        ("what is karpenter?", "karpenter evicts the prometheus pod on consolidation"),
+        ("what's AUROC's definition", "primary metric is AUPRC, AUROC looked great"),
+        ("quick question: what does minSdk mean?", "minSdk 24, we lose 0.8% of users"),
+        ("what's the difference between npm and yarn workspaces", "use pnpm, not npm"),
+        ("explain vpc peering vs transit gateway", "vpc peering with Norvik is done by hand"),
+        ("is postgres faster than mysql for reads?", "staging db is Postgres 16"),
+        ("what does docker compose up -d do?", "docker images are built with ko"),
+        ("what does pytest -k do", "pytest -m 'not slow' before push"),
+        ("how does 1Password sharing work?", "Android signing key is in 1Password"),
+        ("what does kubectl rollout undo do in general", "we deploy with ArgoCD, never kubectl"),
+        ("which gpu should I buy for gaming?", "gpu box is `brontes`, book it first"),
+        ("is mirjam on holiday?", "minSdk 24, ok by Mirjam"),
+        ("what's hanne's phone number?", "dns is at Gandi, Hanne has the login"),
+        ("who wrote minimap2?", "aligner is minimap2 for ONT"),
+    ],
+)
+def test_what_only_shares_a_name_with_a_general_question_is_refused(prompt, memory):
+    assert refuses(prompt, memory)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "memory"),
+    [
+        ("what does VIN stand for?", "VIN (vehicle id number) lookups are cached"),
+        ("what is a berth window?", "a berth window is the time a pilot may enter"),
+        ("what is brontes?", "GPU box is `brontes`, book it in #gpu"),
+        ("what is holdout?", "holdout = last 28 days, never a random split"),
+        ("what is reclaimer?", "the reclaimer frees what is older than 30 days"),
+        ("what's the difference between npm and pnpm?", "pnpm, as npm hoists what we do not list"),
+        ("what does make seed do?", "make seed wipes the local database first"),
+        ("is mirjam on holiday?", "Mirjam is out until 14 August"),
+    ],
+)
+def test_what_answers_a_general_question_is_not(prompt, memory):
+    assert not refuses(prompt, memory)
+
+
+def test_where_nothing_else_tells_relevance_does():
+    prompt = "how do I write a ruff plugin?"
+    assert refuses(prompt, "code style: ruff with line length 100", 0.8)
+    assert not refuses(prompt, "code style: ruff with line length 100", 0.95)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what's the holdout?",
+        "kill switch?",
+        "who owns the POS feed?",
+        "what is the release branch called?",
+        "which gpu machine do we have",
+        "what does the reclaimer do?",
+        "how do we deploy?",
+        "how do I run the tests?",
+        "what is our RFID firmware?",
+        "how does Flux work here?",
+        "snakemake or nextflow?",
+        "what is pay_off_all?",
+        "what does exit code 3 mean?",
+        "what is blocked?",
+        "what's the difference between staging and prod?",
+        "can I bump numpy?",
+        "when is Annika away?",
+        "how do I add a feature flag?",
+        "why aren't we on kafka?",
+        "how does a build get from test to production",
+        "gVisor versus Firecracker, who decided and for which reasons",
+        "what's holding up Apple Pay",
+        "how should I name a branch, and what is RFID in our readers?",
+        "what is NATS? " + "and so on " * 20,
+    ],
+)
+def test_what_may_be_about_the_project_is_no_general_question(prompt):
+    assert read_general(prompt) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "general"), [("which firmware do we use?", False), ("what is NATS?", True)]
+)
+def test_beside_a_question_on_the_project_nothing_is_refused(other, general):
+    parsed = make_parsed(parts=("what is RFID?", other)).parsed
+    assert read_asked(parsed).refuses("RFID card readers: Elatec TWN4", 0.9) is general
