@@ -154,7 +154,7 @@ class CaptureWriter:
             return await self._revise(event, event.request.revises)
         # Two simultaneous captures of one text must become one memory.
         hashed = content_hash(event.content.text)
-        key = f"{event.request.scope} {event.namespace} {hashed}"
+        key = f"{event.request.scope} {hashed}"
         async with self._locks.setdefault(key, anyio.Lock()):
             return await self._store_new(event, hashed)
 
@@ -319,6 +319,7 @@ class CaptureWriter:
         return replace(
             duplicate,
             version=duplicate.version + 1,
+            namespace=event.namespace if request.own_namespace else duplicate.namespace,
             tags=self._united_tags(duplicate, event),
             confidence_percent=min(100, confidence),
             provenance=_with_gate(duplicate.provenance, gate),
