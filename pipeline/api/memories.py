@@ -314,11 +314,10 @@ class MemoryCalls:
         settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
         if not settled.found or not history:
             raise not_found(params.id, place)
-        if params.now or params.everywhere:
-            self._journal.drop(memory_id)
+        is_final = params.now or params.everywhere
+        self._journal.note("forget", history[-1], command=params.command, is_final=is_final)
+        if is_final:
             await self._compact(memory_id)
-        else:
-            self._journal.note("forget", history[-1], command=params.command)
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
         team = await self._team_of(history[0].scope)
