@@ -384,11 +384,15 @@ class ExpireRequested(Event, frozen=True, kw_only=True, tag="expire.requested"):
 
 
 class RestoreRequested(Event, frozen=True, kw_only=True, tag="restore.requested"):
-    """Somebody wants a memory back in force, as it is or as its ``version`` was."""
+    """Somebody wants a memory back in force, as it is or as its ``version`` was.
+
+    ``undoes``: what was done to it since was a mistake, so it is as old as that version was.
+    """
 
     id: str
     scopes: tuple[Scope, ...]
     version: int | None = None
+    undoes: bool = False
 
 
 class ChangeSettled(Event, frozen=True, kw_only=True, tag="change.settled"):

@@ -135,6 +135,8 @@ class Lifecycle:
                     return (ChangeSettled(trace=event.trace, reason=reason),)
                 wanted = _last_worded(versions[event.version], history)
             restored = self._restored(memory, wanted, event.version)
+            if event.undoes:
+                restored = replace(restored, updated_at=wanted.updated_at)
             others = await self._without_link(memory, event.scopes)
             return await self._commit(event.trace, restored, *others)
 
@@ -161,7 +163,15 @@ class Lifecycle:
         follower = await self.find(memory.superseded_by, scopes)
         if follower is None or follower.supersedes != memory.id:
             return ()
-        unlinked = self._next(follower, f"no longer supersedes {memory.id}", supersedes=None)
+        history = await self._store.history(follower.id, scopes)
+        said = [one for one in history if one.content_hash == follower.content_hash]
+        denies = any(one.contradicts == memory.id for one in said)
+        unlinked = self._next(
+            follower,
+            f"no longer supersedes {memory.id}",
+            supersedes=None,
+            contradicts=memory.id if denies else follower.contradicts,
+        )
         # Nobody said it again: where the two contradict each other, the restored one is the newer.
         return (replace(unlinked, updated_at=follower.updated_at),)
 
@@ -218,8 +228,13 @@ def denied_by_successor(new: Memory, old: Memory) -> str | None:
 
 def _last_worded(wanted: Memory, history: Sequence[Memory]) -> Memory:
     """``wanted`` with the contradiction that was noted of its text, maybe in a later version."""
-    said = [one for one in history if one.content_hash == wanted.content_hash]
-    return replace(wanted, contradicts=max(said, key=lambda one: one.version).contradicts)
+    said = [
+        one
+        for one in history
+        if one.content_hash == wanted.content_hash and one.superseded_by is None
+    ]
+    last = max(said, key=lambda one: one.version, default=wanted)
+    return replace(wanted, contradicts=last.contradicts)
 
 
 def _missing(trace: str, memory_id: str) -> ChangeSettled:
