@@ -319,7 +319,8 @@ class MemoryCalls:
         if is_final:
             await self._compact(memory_id)
         since = min(memory.created_at for memory in history)
-        holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
+        copies = await find_copies(self._app)
+        holding = [copy for copy in copies if copy.may_hold(since)]
         team = await self._team_of(history[0].scope)
         author = author_name(history[0].provenance.author) if team else ""
         answer = ForgetResult(
@@ -331,7 +332,7 @@ class MemoryCalls:
         )
         if not params.everywhere:
             return answer
-        cleaned = await self._clean(holding, history, place.readable)
+        cleaned = await self._clean(copies, history, place.readable)
         gone = {*cleaned.cleaned, *cleaned.removed}
         return replace(
             answer,
