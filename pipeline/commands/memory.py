@@ -42,6 +42,7 @@ from .shared import (
     scope_option,
     shorten,
     show,
+    standard_input,
     when,
 )
 
@@ -71,7 +72,7 @@ def capture_command(text: str | None, namespace: str | None, tags: str, scope: s
     Without TEXT, or with -, standard input is read. Secrets are removed before anything is stored.
     """
     if text in {None, "-"}:
-        text = sys.stdin.read()
+        text = standard_input()
     params = {
         "text": text,
         "namespace": namespace,

@@ -16,7 +16,11 @@ import msgspec
 
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
+from ...config.patterns import regex
 from ..cli.client import CALL_S, CallFailed, Client, DaemonHung, DaemonUnreachable, T
+
+# Terminals and man pages write some others, and file separators stand in logs.
+_NO_TEXT = regex(r"[\x00-\x06\x0e-\x1a\x7f]")
 
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
@@ -195,6 +199,17 @@ def until_interrupted() -> Iterator[Callable[[], bool]]:
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+def standard_input() -> str:
+    """All of standard input. Raises ``click.ClickException`` where that is no text."""
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.ClickException("standard input is no text: it is not UTF-8") from None
+    if _NO_TEXT.search(text):
+        raise click.ClickException("standard input is no text: it has control characters")
+    return text.replace("\r\n", "\n")
 
 
 def show_json(value: object) -> None:
