@@ -21,6 +21,7 @@ from ...bus.results import ExportPage, ImportResult
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
 from ...sinks.files import free_name, private_opener
+from ...sinks.store.errors import StoreUnavailable
 from ..app.app import App
 from ..imports.item import Item
 from .params import (
@@ -37,6 +38,7 @@ IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
 PAGE_CHARS = 2_000_000
 _log = logging.getLogger(__name__)
+_NO_BACKUP = ("damaged", "foreign")
 
 
 class TransferCalls:
@@ -217,7 +219,12 @@ async def _check(app: App, copy: Path, backup: Path) -> None:
         await store.open()
         async for _ in store.load():
             pass
-    except ConnectionError as error:
+    except StoreUnavailable as error:
+        if error.reason in _NO_BACKUP:
+            raise BadBackup(
+                f"{backup} is no backup of subcog, or damaged. Nothing was changed; "
+                "`subcog copies` lists the backups"
+            ) from None
         raise BadBackup(str(error).replace(str(copy), str(backup))) from None
     finally:
         await store.close()
