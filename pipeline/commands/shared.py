@@ -260,6 +260,18 @@ def shorten(text: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
 
 
+def span(since: str | None, until: str | None) -> dict[str, datetime | None]:
+    """The first moment of ``--since`` and the last of ``--until``; None where it is not given.
+
+    Raises ``click.UsageError`` where the one is no date, or they are the wrong way round.
+    """
+    first = None if since is None else day(since, "--since")
+    last = None if until is None else day(until, "--until", last=True)
+    if first is not None and last is not None and last < first:
+        raise click.UsageError("--until is before --since")
+    return {"since": first, "until": last}
+
+
 def day(text: str, hint: str, *, last: bool = False) -> datetime:
     """The first or ``last`` moment of a date, here. Raises ``click.BadParameter``."""
     try:

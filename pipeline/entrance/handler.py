@@ -193,7 +193,7 @@ class HookHandler:
             self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
         published = hook.make(call) if hook else None
-        left_s = self._left_s(fields, keeps=is_prompt and marked_in(payload.prompt))
+        left_s = self._left_s(fields, keeps=is_prompt and bool(marked_in(payload.prompt)))
         deadline = anyio.current_time() + left_s
         body, is_settled = NOTHING, True
         if hook and published is not None:

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from subcog.pipeline.commands.lifecycle import _moment
-from subcog.pipeline.commands.shared import confirm, day, standard_input
+from subcog.pipeline.commands.shared import confirm, day, span, standard_input
 
 
 @click.command()
@@ -48,6 +48,14 @@ def test_what_is_no_text_is_not_taken_for_one(given, code, out, err):
     done = CliRunner().invoke(take, input=given)
     assert (done.exit_code, done.stdout_bytes.decode()) == (code, out)
     assert err in done.stderr
+
+
+def test_a_span_that_ends_before_it_begins_is_refused():
+    one = span("2026-12-31", "2026-12-31")
+    assert one["until"] - one["since"] == timedelta(days=1, microseconds=-1)
+    assert span(None, "2026-01-01")["since"] is None
+    with pytest.raises(click.UsageError, match="--until is before --since"):
+        span("2026-12-31", "2026-01-01")
 
 
 def test_ctrl_c_at_a_question_is_no_missing_terminal(monkeypatch):
