@@ -87,7 +87,7 @@ def respond(
 def _message(event: ContextBuilt) -> str:
     enriched = event.classified.enriched
     pairs = list(zip(enriched.kept, enriched.parsed.marked, strict=False))
-    lines = [_kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
+    lines = [kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
     if len(pairs) > _MAX_LINES:
         lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
     return "\n".join(lines)
@@ -155,7 +155,8 @@ def _suggested(text: str) -> str:
     return cut(one_line(visible(well_formed(text))), _MAX_SUGGESTED_CHARS)
 
 
-def _kept_line(kept: Kept, marked: Marked) -> str:
+def kept_line(kept: Kept, marked: Marked) -> str:
+    """What the user reads of one marker."""
     line = f"subcog: {_OPENING[kept.outcome]} {_singular(kept.namespace)}"
     if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"

@@ -37,6 +37,7 @@ from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier
 from ..app.app import App
+from .afterwards import Afterwards
 from .damage import DamageNotice
 from .events import (
     HOOK_EVENTS,
@@ -110,6 +111,7 @@ class HookHandler:
         self._greetings = Greetings(app)
         self.places = Places(app.projects, app.user)
         self.damage = DamageNotice(app.paths, app.archive)
+        self.afterwards = Afterwards()
 
     def _left_s(self, fields: dict[str, str], *, keeps: bool) -> float:
         """How long this hook may still take: longer while the memories are being loaded.
@@ -210,6 +212,8 @@ class HookHandler:
         take_back = nothing
         if is_prompt:
             body, take_back = self._greetings.with_prompt(call.session, body)
+            body, note_again = self.afterwards.beside(call.session, body)
+            take_back = _both(take_back, note_again)
         if is_prompt or event == "SessionStart":
             body, tell_again = self.damage.beside(body)
             take_back = _both(take_back, tell_again)

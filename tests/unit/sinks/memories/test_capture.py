@@ -339,6 +339,14 @@ async def test_the_same_capture_twice_is_stored_once_whatever_became_of_it(bench
     assert await bench.find("Keycloak") == [first.memory.id]
 
 
+async def test_a_retry_tells_what_was_replaced_once_more(bench):
+    old = await bench.keep(BCRYPT)
+    request = bench.request(GONE, own_words=True)
+    for _ in range(2):
+        settled = await bench.publish(await bench.archive.captures.store(request))
+        assert settled.kept.supersedes == old.memory.id
+
+
 async def test_a_forgotten_capture_does_not_come_back_by_its_retry(bench):
     request = bench.request(BCRYPT)
     await bench.archive.captures.store(request)
