@@ -21,7 +21,6 @@ from ...bus.results import ExportPage, ImportResult
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
 from ...sinks.files import free_name, private_opener
-from ...sinks.store.errors import StoreUnavailable
 from ..app.app import App
 from ..imports.item import Item
 from .params import (
@@ -214,6 +213,8 @@ def _remove(database: Path) -> None:
 
 async def _check(app: App, copy: Path, backup: Path) -> None:
     """Open the copy as the store would, with all its memories; an older one is migrated."""
+    from ...sinks.store.errors import StoreUnavailable
+
     store = app.build_store(copy)
     try:
         await store.open()

@@ -217,15 +217,16 @@ def _saying_the_same(
     connection: duckdb.DuckDBPyConnection, forgotten: Sequence[Memory]
 ) -> list[str]:
     """The ids of other memories with a text of ``forgotten``: it may have been kept twice."""
-    hashes = sorted({version.content_hash for version in forgotten if version.content_hash})
-    if not hashes:
-        return []
-    says = " OR ".join(["contains(v.body, ?)"] * len(hashes))
-    found = connection.execute(
-        "SELECT m.id FROM store.memories m JOIN store.versions v ON v.key = m.key "  # noqa: S608 - placeholders
-        f"WHERE m.scope = ? AND m.id <> ? AND ({says})",
-        [str(forgotten[0].scope), forgotten[0].id, *hashes],
-    ).fetchall()
+    said = {version.content_hash for version in forgotten if version.content_hash}
+    found = [
+        row
+        for hashed in said
+        for row in connection.execute(
+            "SELECT m.id FROM store.memories m JOIN store.versions v ON v.key = m.key "
+            "WHERE m.scope = ? AND m.id <> ? AND contains(v.body, ?)",
+            [str(forgotten[0].scope), forgotten[0].id, hashed],
+        ).fetchall()
+    ]
     return [id_ for (id_,) in found]
 
 
