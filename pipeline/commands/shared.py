@@ -16,11 +16,10 @@ import msgspec
 
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
-from ...config.patterns import regex
 from ..cli.client import CALL_S, CallFailed, Client, DaemonHung, DaemonUnreachable, T
 
 # Terminals and man pages write some others, and file separators stand in logs.
-_NO_TEXT = regex(r"[\x00-\x06\x0e-\x1a\x7f]")
+_NO_TEXT = frozenset(map(chr, (*range(0x07), *range(0x0E, 0x1B), 0x7F)))
 
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
@@ -207,7 +206,7 @@ def standard_input() -> str:
         text = sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise click.ClickException("standard input is no text: it is not UTF-8") from None
-    if _NO_TEXT.search(text):
+    if not _NO_TEXT.isdisjoint(text):
         raise click.ClickException("standard input is no text: it has control characters")
     return text.replace("\r\n", "\n")
 
