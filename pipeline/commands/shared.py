@@ -21,6 +21,9 @@ from ..cli.client import CALL_S, CallFailed, Client, DaemonHung, DaemonUnreachab
 # Terminals and man pages write some others, and file separators stand in logs.
 _NO_TEXT = frozenset(map(chr, (*range(0x07), *range(0x0E, 0x1B), 0x7F)))
 
+_UNREADABLE = 10
+"""A text has fewer unreadable characters than one in so many."""
+
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
 
@@ -201,11 +204,13 @@ def until_interrupted() -> Iterator[Callable[[], bool]]:
 
 
 def standard_input() -> str:
-    """All of standard input. Raises ``click.ClickException`` where that is no text."""
-    try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise click.ClickException("standard input is no text: it is not UTF-8") from None
+    """All of standard input. Raises ``click.ClickException`` where that is no text.
+
+    A text of another encoding is taken as far as it can be read, which has to be most of it.
+    """
+    text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    if text.count("\ufffd") * _UNREADABLE > len(text):
+        raise click.ClickException("standard input is no text: it is not UTF-8")
     if not _NO_TEXT.isdisjoint(text):
         raise click.ClickException("standard input is no text: it has control characters")
     return text.replace("\r\n", "\n")

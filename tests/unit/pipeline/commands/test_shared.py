@@ -40,6 +40,7 @@ def take():
     ("given", "code", "out", "err"),
     [
         (b"\xef\xbb\xbfna\xc3\xafve\tor\r\nnot\x0c", 0, "na\u00efve\tor\nnot\x0c\n", ""),
+        (b"Caf\xe9 is a name", 0, "Caf\ufffd is a name\n", ""),
         (b"\xf4\x8f\xde\xad", 1, "", "it is not UTF-8"),
         (b"\x7fELF\x02\x01\x00", 1, "", "it has control characters"),
     ],
