@@ -259,8 +259,9 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     said, where that is known and not now. ``verbatim``: a text that is merely alike is another
     memory, although nobody asked to keep this one. ``root`` is where the project is on this
     machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
-    that what it says is no more is superseded. ``brings_back`` is a memory that was forgotten and
-    is taken back by this one, which has the summary and the anchors that it had. ``before`` are
+    that what it says is no more is superseded. ``own_namespace``: the user named the namespace, so
+    that a memory with this text moves to it. ``brings_back`` is a memory that was forgotten and is
+    taken back by this one, which has the summary and the anchors that it had. ``before`` are
     the scopes that its project had earlier: what was forgotten in them is not kept unasked.
     ``made_from`` is the version of ``revises`` that a revision was made from; where its text,
     namespace or tags have changed since, the revision is declined. None: it is written whatever it
@@ -283,6 +284,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     verbatim: bool = False
     root: str = ""
     own_words: bool = False
+    own_namespace: bool = False
     brings_back: str = ""
     summary: str = ""
     anchors: tuple[Anchor, ...] = ()
@@ -382,11 +384,15 @@ class ExpireRequested(Event, frozen=True, kw_only=True, tag="expire.requested"):
 
 
 class RestoreRequested(Event, frozen=True, kw_only=True, tag="restore.requested"):
-    """Somebody wants a memory back in force, as it is or as its ``version`` was."""
+    """Somebody wants a memory back in force, as it is or as its ``version`` was.
+
+    ``undoes``: what was done to it since was a mistake, so it is as old as that version was.
+    """
 
     id: str
     scopes: tuple[Scope, ...]
     version: int | None = None
+    undoes: bool = False
 
 
 class ChangeSettled(Event, frozen=True, kw_only=True, tag="change.settled"):

@@ -242,8 +242,9 @@ def _unknown_variables(known: Mapping[str, str], env: Mapping[str, str]) -> tupl
 
 
 def _complain_of_variable(name: str, known: Mapping[str, str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]}?" if close else "`subcog config` lists the names"
+    bare = [one.removeprefix(PREFIX) for one in known]  # the prefix makes all of them alike
+    close = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.6)
+    hint = f"did you mean {PREFIX}{close[0]}?" if close else "`subcog config` lists the names"
     return f"environment: unknown variable {_cut(name)}; {hint}"
 
 

@@ -255,6 +255,9 @@ class Hook:
             arm(ARRIVAL_MS)
             self.body = read_all(0)
             budget_ms = setting(self.env, b"SUBCOG_HOOK_TOTAL_MS", 200) + MARGIN_MS
+            if self.marked():  # who asks to keep something waits to be told that it is
+                start_ms = setting(self.env, b"SUBCOG_HOOK_START_MS", 1000)
+                budget_ms = max(budget_ms, start_ms + MARGIN_MS)
             arm(budget_ms - (monotonic() - self.started) * 1000)
             if len(self.body) <= MAX_BODY:
                 answer = self.ask()

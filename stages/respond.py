@@ -20,7 +20,8 @@ from ..bus.values import NAMESPACES, Kept
 from ..config.patterns import regex
 from .language.words import words
 from .language.work_kind import primary
-from .text.envelope import NOTHING, hook_answer
+from .text.envelope import NOTHING, hook_answer, strip_envelopes
+from .text.markup import split_markers, strip_blocks
 from .text.unicode import count_tokens, cut, one_line, visible, well_formed
 
 SUGGEST_PERCENT = 85
@@ -36,6 +37,7 @@ _OPENING = {
     "declined": "not kept as",
     "failed": "could not be stored now as",
 }
+_ALL_PRIVATE = "subcog: nothing is kept: what you marked is private"
 _REFUSALS = ("declined", "failed")
 # A line that asks for it, and is no question such as "remember when we decided on Redis?".
 _ASKS_TO_KEEP = regex(
@@ -87,10 +89,19 @@ def respond(
 def _message(event: ContextBuilt) -> str:
     enriched = event.classified.enriched
     pairs = list(zip(enriched.kept, enriched.parsed.marked, strict=False))
-    lines = [_kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
+    lines = [kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
     if len(pairs) > _MAX_LINES:
         lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
+    if not pairs and not enriched.parsed.machine and _marks_private(enriched.prompt.text):
+        lines.append(_ALL_PRIVATE)
     return "\n".join(lines)
+
+
+def _marks_private(text: str) -> bool:
+    """Whether all that is marked in ``text``, of which nothing is to be kept, is private."""
+    if "private" not in text.lower():
+        return False
+    return bool(split_markers(strip_blocks(strip_envelopes(visible(text))))[1])
 
 
 def _notice(event: ContextBuilt, kept: Sequence[str], closed: Sequence[tuple[str, int]]) -> str:
@@ -157,7 +168,8 @@ def _suggested(text: str) -> str:
     return cut(one_line(visible(well_formed(text))), _MAX_SUGGESTED_CHARS)
 
 
-def _kept_line(kept: Kept, marked: Marked) -> str:
+def kept_line(kept: Kept, marked: Marked) -> str:
+    """What the user reads of one marker."""
     line = f"subcog: {_OPENING[kept.outcome]} {_singular(kept.namespace)}"
     if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"

@@ -43,7 +43,16 @@ from .claude import KNOWN_LATE
 from .claude import places as claude_places
 from .codex import AGENT as CODEX
 from .gemini import AGENT as GEMINI
-from .settings_file import Change, SettingsChanged, SettingsUnreadable, read, unwire, wire, write
+from .settings_file import (
+    Change,
+    SettingsChanged,
+    SettingsMalformed,
+    SettingsUnreadable,
+    read,
+    unwire,
+    wire,
+    write,
+)
 
 # At the start there may be no daemon yet, and no agent posts that event.
 # PreCompact is answered in plain text, which only a command can print.
@@ -282,12 +291,11 @@ def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Pat
 
 def wired_in(place: Place) -> Wiring:
     """What is ours in one settings file. Raises ``SettingsUnreadable``."""
+    text = read(place.file) or ""
     try:
-        return place.editor.find(read(place.file) or "")
-    except SettingsUnreadable:
-        raise
+        return place.editor.find(text)
     except ValueError as error:
-        raise SettingsUnreadable(f"{place.file} {error}") from None
+        raise SettingsMalformed(f"{place.file} {error}", names_us="subcog" in text) from None
 
 
 class FoundAgent(Struct, frozen=True, kw_only=True):

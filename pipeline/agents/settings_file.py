@@ -25,6 +25,14 @@ class SettingsUnreadable(ValueError):
     """The settings file cannot be read or written, or has no known shape; nothing was touched."""
 
 
+class SettingsMalformed(SettingsUnreadable):
+    """The settings file has no known shape. ``names_us``: subcog is somewhere in its text."""
+
+    def __init__(self, problem: str, *, names_us: bool) -> None:
+        super().__init__(problem)
+        self.names_us = names_us
+
+
 class SettingsChanged(SettingsUnreadable):
     """Somebody else wrote the file after it was read; it is as they left it."""
 

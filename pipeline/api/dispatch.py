@@ -123,6 +123,7 @@ class Calls:
             confidence_percent=round(params.confidence * 100),
             # Over MCP the agent writes, and not the user.
             own_words=params.hook == "cli",
+            own_namespace=params.hook == "cli" and params.namespace is not None,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             root=place.root,
         )

@@ -316,13 +316,13 @@ class MemoryCalls:
         settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
         if not settled.found or not history:
             raise not_found(params.id, place)
-        if params.now or params.everywhere:
-            self._journal.drop(memory_id)
+        is_final = params.now or params.everywhere
+        self._journal.note("forget", history[-1], command=params.command, is_final=is_final)
+        if is_final:
             await self._compact(memory_id)
-        else:
-            self._journal.note("forget", history[-1], command=params.command)
         since = min(memory.created_at for memory in history)
-        holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
+        copies = await find_copies(self._app)
+        holding = [copy for copy in copies if copy.may_hold(since)]
         team = await self._team_of(history[0].scope)
         author = author_name(history[0].provenance.author) if team else ""
         answer = ForgetResult(
@@ -334,7 +334,7 @@ class MemoryCalls:
         )
         if not params.everywhere:
             return answer
-        cleaned = await self._clean(holding, history, place.readable)
+        cleaned = await self._clean(copies, history, place.readable)
         gone = {*cleaned.cleaned, *cleaned.removed}
         return replace(
             answer,

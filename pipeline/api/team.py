@@ -100,9 +100,12 @@ class TeamCalls:
         """What would leave this machine; with ``yes`` it is joined, and leaves."""
         replica = await self._team.replica()
         url = params.url or self._team.url
-        async with self._server(url) as server:
-            about = await server.about()
-            address = server.server
+        try:
+            async with self._server(url) as server:
+                about = await server.about()
+                address = server.server
+        except ConnectionError as error:
+            raise CallRefused(_not_joined(error)) from None
         joined = await replica.membership()
         if joined is not None and not joined.is_of(about.team, about.founded):
             raise CallRefused(
@@ -384,6 +387,12 @@ class TeamCalls:
         if scope.kind != "project":
             raise CallRefused("no project was named: only a project can be shared")
         return scope
+
+
+def _not_joined(error: ConnectionError) -> str:
+    from ...sinks.team.postgres.errors import SENT_LATER
+
+    return f"nothing was joined: {str(error).removesuffix(SENT_LATER)}"
 
 
 def _project(project: Project, counts: Mapping[Scope, int]) -> TeamProject:

@@ -37,6 +37,7 @@ IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
 PAGE_CHARS = 2_000_000
 _log = logging.getLogger(__name__)
+_NO_BACKUP = ("damaged", "foreign")
 
 
 class TransferCalls:
@@ -212,12 +213,19 @@ def _remove(database: Path) -> None:
 
 async def _check(app: App, copy: Path, backup: Path) -> None:
     """Open the copy as the store would, with all its memories; an older one is migrated."""
+    from ...sinks.store.errors import StoreUnavailable
+
     store = app.build_store(copy)
     try:
         await store.open()
         async for _ in store.load():
             pass
-    except ConnectionError as error:
+    except StoreUnavailable as error:
+        if error.reason in _NO_BACKUP:
+            raise BadBackup(
+                f"{backup} is no backup of subcog, or damaged. Nothing was changed; "
+                "`subcog copies` lists the backups"
+            ) from None
         raise BadBackup(str(error).replace(str(copy), str(backup))) from None
     finally:
         await store.close()

@@ -14,6 +14,7 @@ from typing import Literal
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.events import (
     CaptureRequested,
@@ -46,7 +47,8 @@ class Change(Struct, frozen=True):
     """A change that a user began at ``at`` of the memory that was ``before``.
 
     ``made`` is the id of the memory that came with it; empty where none did. Changes of the same
-    ``command`` were asked for together; empty where it was the only one.
+    ``command`` were asked for together; empty where it was the only one. Where it ``is_final``,
+    ``before`` has no text, and it cannot be taken back.
     """
 
     at: datetime
@@ -54,6 +56,7 @@ class Change(Struct, frozen=True):
     before: Memory
     made: str = ""
     command: str = ""
+    is_final: bool = False
 
 
 class Journal:
@@ -72,19 +75,23 @@ class Journal:
         at: datetime | None = None,
         made: str = "",
         command: str = "",
+        is_final: bool = False,
     ) -> None:
         """A user changed the memory that was ``before``; it began ``at``, else now.
 
-        What was done to a memory before it was forgotten cannot be taken back any more.
+        What was done to a memory before it was forgotten cannot be taken back any more. Of what
+        ``is_final`` no text is held.
         """
         if what == "forget":
-            self.drop(before.id)
-        self._changes.append(Change(at or self._clock(), what, before, made, command))
+            self._drop(before.id)
+        if is_final:
+            before = replace(before, content="", content_hash="", summary="", tags=(), anchors=())
+        change = Change(at or self._clock(), what, before, made, command, is_final)
+        self._changes.append(change)
         self._chars += len(before.content)
         self._let_go()
 
-    def drop(self, memory_id: str) -> None:
-        """Know nothing of a memory any more: its text is to be gone."""
+    def _drop(self, memory_id: str) -> None:
         self._keep(change for change in self._changes if change.before.id != memory_id)
 
     def latest(self, ids: Collection[str], scopes: Sequence[Scope]) -> list[Change]:
@@ -170,6 +177,8 @@ class UndoCalls:
     async def _take_back(self, change: Change, place: Place) -> str:
         """Take one change back; the id that its memory has from now on."""
         memory = change.before
+        if change.is_final:
+            raise CallRefused(f"{memory.id} was erased from the disk: that cannot be undone")
         if change.what == "forget":
             return await self._keep_again(memory, place)
         if change.what in {"keep", "bury"}:
@@ -232,6 +241,7 @@ class UndoCalls:
                 id=memory.id,
                 scopes=place.readable,
                 version=memory.version,
+                undoes=True,
             )
         )
         await self._hide(memory, memory.id, place)

@@ -77,6 +77,7 @@ class CaptureService:
             namespace=_namespace_of(marked),
             tags=(marked.tag,) if marked.tag else (),
             own_words=True,
+            own_namespace=marked.marker.lower() != REMEMBER and marked.namespace is not None,
             provenance=Provenance(
                 hook="UserPromptSubmit",
                 session=prompt.session,

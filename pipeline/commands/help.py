@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -39,22 +40,23 @@ _COMMENT = regex(r"<!--.*?-->\n*", re.DOTALL)
 
 
 @click.command()
-@click.argument("topic", required=False)
+@click.argument("topic", metavar="[TOPIC]", nargs=-1)
 @json_option
-def help_command(topic: str | None) -> None:
+def help_command(topic: tuple[str, ...]) -> None:
     """Show the document about TOPIC, or the help of a command.
 
     Without TOPIC the topics are listed. In a terminal it is rendered and paged; elsewhere it is
     printed as Markdown.
     """
-    if topic is None:
+    name = " ".join(topic).lower()
+    if not topic:
         _list()
         return
-    if topic.lower() not in TOPICS:
+    if name not in TOPICS:
         _show_command(topic)
         return
-    text = page(topic.lower())
-    if printed_as_json({"topic": topic.lower(), "text": text}):
+    text = page(name)
+    if printed_as_json({"topic": name, "text": text}):
         return
     if sys.stdout.isatty():
         _show_paged(text)
@@ -76,14 +78,21 @@ def _list() -> None:
     click.echo("\nsubcog help TOPIC shows a document; subcog help COMMAND shows a command's usage.")
 
 
-def _show_command(name: str) -> None:
-    """The help of a command. Raises ``BadParameter`` with what is nearest to an unknown name."""
+def _show_command(names: Sequence[str]) -> None:
+    """The help of a command, or of one in its group, as ``team join``.
+
+    Raises ``BadParameter`` with what is nearest to an unknown name.
+    """
     from ..cli.main import COMMANDS, cli
 
-    with click.Context(cli, info_name="subcog", **cli.context_settings) as parent:
-        command = cli.get_command(parent, name)
-        text = command and command.get_help(click.Context(command, info_name=name, parent=parent))
-    if text is not None:
+    name = " ".join(names)
+    command: click.Command | None = cli
+    context = click.Context(cli, info_name="subcog", **cli.context_settings)
+    for each in names:
+        command = command.get_command(context, each) if isinstance(command, click.Group) else None
+        context = click.Context(command or cli, info_name=each, parent=context)
+    if command is not None:
+        text = command.get_help(context)
         if not printed_as_json({"command": name, "text": text}):
             click.echo(text)
         return

@@ -31,7 +31,18 @@ from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
 from .memory import namespace_choice, show_capture
-from .shared import by, call, daemon, daemon_options, is_json, printed_as_json, shorten, show, when
+from .shared import (
+    by,
+    call,
+    daemon,
+    daemon_options,
+    is_json,
+    printed_as_json,
+    shorten,
+    show,
+    standard_input,
+    when,
+)
 
 _SPAN = regex(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -57,7 +68,7 @@ def update_command(
     """
     params = {
         "id": memory_id,
-        "text": sys.stdin.read() if text == "-" else text,
+        "text": standard_input() if text == "-" else text,
         "namespace": namespace,
         "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
     }

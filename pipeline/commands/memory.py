@@ -34,7 +34,6 @@ from .shared import (
     confirm,
     daemon,
     daemon_options,
-    day,
     fail_midway,
     is_json,
     limit_option,
@@ -42,6 +41,8 @@ from .shared import (
     scope_option,
     shorten,
     show,
+    span,
+    standard_input,
     when,
 )
 
@@ -71,7 +72,7 @@ def capture_command(text: str | None, namespace: str | None, tags: str, scope: s
     Without TEXT, or with -, standard input is read. Secrets are removed before anything is stored.
     """
     if text in {None, "-"}:
-        text = sys.stdin.read()
+        text = standard_input()
     params = {
         "text": text,
         "namespace": namespace,
@@ -187,9 +188,7 @@ def _recall_sessions(query: str, limit: int) -> None:
 @daemon_options
 def list_command(since: str | None, until: str | None, **wanted: Any) -> None:
     """List the valid memories, newest first, a page at a time."""
-    wanted["since"] = None if since is None else day(since, "--since")
-    wanted["until"] = None if until is None else day(until, "--until", last=True)
-    answer = call("list", ListResult, wanted)
+    answer = call("list", ListResult, wanted | span(since, until))
     if printed_as_json(answer):
         return
     for memory in answer.memories:

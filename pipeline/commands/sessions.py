@@ -47,6 +47,7 @@ from .shared import (
     printed_as_json,
     project_folder,
     shorten,
+    span,
 )
 
 _SHOWN_LINES = 6
@@ -132,9 +133,7 @@ def forget_sessions(
         raise click.UsageError("give one of: an ID, --since, --project-all, --everything")
     if until is not None and since is None:
         raise click.UsageError("--until goes with --since")
-    params: dict[str, object] = {"now": now, "id": session_id}
-    params["since"] = None if since is None else day(since, "--since")
-    params["until"] = None if until is None else day(until, "--until", last=True)
+    params: dict[str, object] = {"now": now, "id": session_id, **span(since, until)}
     params["all"] = every is not None
     params["everywhere"] = every == "everything"
     with daemon() as client:

@@ -18,6 +18,12 @@ from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
 from ..cli.client import CALL_S, CallFailed, Client, DaemonHung, DaemonUnreachable, T
 
+# Terminals and man pages write some others, and file separators stand in logs.
+_NO_TEXT = frozenset(map(chr, (*range(0x07), *range(0x0E, 0x1B), 0x7F)))
+
+_UNREADABLE = 10
+"""A text has fewer unreadable characters than one in so many."""
+
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
 
@@ -197,6 +203,19 @@ def until_interrupted() -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, before)
 
 
+def standard_input() -> str:
+    """All of standard input. Raises ``click.ClickException`` where that is no text.
+
+    A text of another encoding is taken as far as it can be read, which has to be most of it.
+    """
+    text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    if text.count("\ufffd") * _UNREADABLE > len(text):
+        raise click.ClickException("standard input is no text: it is not UTF-8")
+    if not _NO_TEXT.isdisjoint(text):
+        raise click.ClickException("standard input is no text: it has control characters")
+    return text.replace("\r\n", "\n")
+
+
 def show_json(value: object) -> None:
     """Print ``value`` as indented JSON."""
     click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2))
@@ -243,6 +262,18 @@ def shorten(text: str, width: int) -> str:
     """One line of at most ``width`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
+
+
+def span(since: str | None, until: str | None) -> dict[str, datetime | None]:
+    """The first moment of ``--since`` and the last of ``--until``; None where it is not given.
+
+    Raises ``click.UsageError`` where the one is no date, or they are the wrong way round.
+    """
+    first = None if since is None else day(since, "--since")
+    last = None if until is None else day(until, "--until", last=True)
+    if first is not None and last is not None and last < first:
+        raise click.UsageError("--until is before --since")
+    return {"since": first, "until": last}
 
 
 def day(text: str, hint: str, *, last: bool = False) -> datetime:

@@ -143,6 +143,7 @@ def _send(path: Path, source: Source, found: int, how: dict[str, object], *, qui
     counts: Counter[str] = Counter()
     items: list[ImportedItem] = []
     failure: Failure | None = None
+    done = 0
     with (
         until_interrupted() as is_interrupted,
         ExitStack() as connections,
@@ -160,9 +161,10 @@ def _send(path: Path, source: Source, found: int, how: dict[str, object], *, qui
                 continue
             counts.update(answer.outcomes)
             counts["redacted"] += answer.redacted
+            done += size
             items += answer.items
             bar.update(size)
-        return _Sent(counts, items, is_interrupted(), failure)
+        return _Sent(counts, items, is_interrupted() and done < found, failure)
 
 
 def _calls(
@@ -323,7 +325,7 @@ def _asked_to_bring_back(since: ForgottenSince) -> bool:
     """Whether the user wants back what was forgotten since; not asked where there is nothing."""
     if not (since.memories or since.passages):
         return False
-    what = _forgotten(since.memories or 0, since.passages or 0)
+    what, _ = _forgotten(since.memories or 0, since.passages or 0)
     return click.confirm(f"Since this backup was made you forgot {what} of it. Bring them back?")
 
 
@@ -335,18 +337,20 @@ def _show_forgotten_since(answer: RestoreResult) -> None:
             err=True,
         )
     elif answer.forgotten or answer.forgotten_passages:
-        what = _forgotten(answer.forgotten, answer.forgotten_passages or 0)
+        what, is_one = _forgotten(answer.forgotten, answer.forgotten_passages or 0)
         if answer.brought_back:
-            click.echo(f"{what} that you forgot since the backup was made are back")
+            are = "is" if is_one else "are"
+            click.echo(f"{what} that you forgot since the backup was made {are} back")
         else:
             click.echo(
-                f"{what} that you forgot since the backup was made stay forgotten; "
-                "--bring-back-forgotten restores them"
+                f"{what} that you forgot since the backup was made "
+                f"{'stays' if is_one else 'stay'} forgotten; --bring-back-forgotten restores "
+                f"{'it' if is_one else 'them'}"
             )
 
 
-def _forgotten(memories: int, passages: int) -> str:
-    """``1 memory and 3 passages``, without what there is none of."""
+def _forgotten(memories: int, passages: int) -> tuple[str, bool]:
+    """``1 memory and 3 passages``, without what there is none of, and whether that is just one."""
     parts = [
         f"{count} {one if count == 1 else many}"
         for count, one, many in (
@@ -355,7 +359,7 @@ def _forgotten(memories: int, passages: int) -> str:
         )
         if count
     ]
-    return " and ".join(parts)
+    return " and ".join(parts), memories + passages == 1
 
 
 @click.command()

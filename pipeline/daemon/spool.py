@@ -16,6 +16,7 @@ from msgspec import Struct
 from ...bus.bus import BusClosed
 from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
+from ...stages.respond import kept_line
 from ...stages.text.markup import marked_in
 from ..agents.agent import Payload, identifier
 from ..app.app import App
@@ -122,6 +123,8 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
             kept = await app.captures.keep(marked, prompt=prompt, number=number)
             if not kept.is_settled:
                 return False
+            if kept.supersedes or kept.contradicts:  # nobody was told
+                entrance.afterwards.note(session, kept_line(kept, marked))
         _tell_redactions(prompt, app)
         return True
     return False

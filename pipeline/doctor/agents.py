@@ -34,7 +34,7 @@ from ..agents.install import (
     plugin_enabled,
     wired,
 )
-from ..agents.settings_file import SettingsUnreadable
+from ..agents.settings_file import SettingsMalformed, SettingsUnreadable
 from ..cli.client import CallFailed, Client, DaemonUnreachable
 from .findings import Finding, Unrepaired, failed, passed
 
@@ -58,7 +58,7 @@ def examine(paths: Paths, env: Env, project: Path) -> Iterator[Finding]:
         try:
             users, locals_ = wired(agent, env), wired(agent, env, project=project)
         except SettingsUnreadable as error:
-            yield failed(agent.title, str(error), "correct that file")
+            yield _unreadable(agent, error, env)
             continue
         wirings[agent.name] = wiring = _joined(users)
         # The user's home may be the project, and some agents have the same file for both.
@@ -68,6 +68,14 @@ def examine(paths: Paths, env: Env, project: Path) -> Iterator[Finding]:
         if here:
             yield _installed(agent, here, paths, env, project)
     yield from _twice(wirings.get("claude", Wiring()), env)
+
+
+def _unreadable(agent: Agent, error: SettingsUnreadable, env: Env) -> Finding:
+    """Who has no such agent, and never installed subcog for it, need not correct its settings."""
+    is_strange = isinstance(error, SettingsMalformed) and not error.names_us
+    if is_strange and find_agent(agent, env).program is None:
+        return passed(agent.title, "not on this machine")
+    return failed(agent.title, str(error), "correct that file")
 
 
 def _joined(found: Mapping[Path, Wiring]) -> Wiring:

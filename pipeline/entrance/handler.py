@@ -37,6 +37,7 @@ from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier
 from ..app.app import App
+from .afterwards import Afterwards
 from .damage import DamageNotice
 from .events import (
     HOOK_EVENTS,
@@ -110,14 +111,20 @@ class HookHandler:
         self._greetings = Greetings(app)
         self.places = Places(app.projects, app.user)
         self.damage = DamageNotice(app.paths, app.archive)
+        self.afterwards = Afterwards()
 
-    def _left_s(self, fields: dict[str, str]) -> float:
-        """How long this hook may still take: longer while the memories are being loaded."""
+    def _left_s(self, fields: dict[str, str], *, keeps: bool) -> float:
+        """How long this hook may still take: longer while the memories are being loaded.
+
+        And longer if it ``keeps`` something, as its user is to be told that it is stored.
+        """
         hook, archive = self._app.settings.hook, self._app.archive
-        total_ms = hook.total_ms if archive.settled else hook.start_ms
-        budget_ms = fields.get("budget_ms", "")
-        if not archive.settled and budget_ms.isdecimal() and len(budget_ms) <= _MAX_DIGITS:
-            total_ms = min(total_ms, int(budget_ms))
+        longest_ms, budget_ms = hook.start_ms, fields.get("budget_ms", "")
+        if budget_ms.isdecimal() and len(budget_ms) <= _MAX_DIGITS:
+            longest_ms = min(longest_ms, int(budget_ms))
+        total_ms = hook.total_ms if archive.settled else longest_ms
+        if keeps:
+            total_ms = max(total_ms, longest_ms)
         waited = waited_s(fields.get("id", ""), now=time(), since=archive.settled_at)
         return (total_ms - PIPE_MS) / 1000 - waited
 
@@ -188,7 +195,7 @@ class HookHandler:
             self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
         published = hook.make(call) if hook else None
-        left_s = self._left_s(fields)
+        left_s = self._left_s(fields, keeps=is_prompt and bool(marked_in(payload.prompt)))
         deadline = anyio.current_time() + left_s
         body, is_settled = NOTHING, True
         if hook and published is not None:
@@ -205,6 +212,8 @@ class HookHandler:
         take_back = nothing
         if is_prompt:
             body, take_back = self._greetings.with_prompt(call.session, body)
+            body, note_again = self.afterwards.beside(call.session, body)
+            take_back = _both(take_back, note_again)
         if is_prompt or event == "SessionStart":
             body, tell_again = self.damage.beside(body)
             take_back = _both(take_back, tell_again)

@@ -12,8 +12,11 @@ from pathlib import Path
 
 from ...bus.values import Provenance
 from ...config.patterns import regex
+from ...stages.capture.features import look
+from ...stages.capture.records import find_records
 from ...stages.capture.statement_classifier import detect_namespace
 from ...stages.capture.statement_forms import SAYS
+from ...stages.language.words import is_negation
 from ...stages.text.notes import pieces
 from ...stages.text.summary import summarise
 from .item import Item, Items, category_namespace, lines_of, titled
@@ -129,7 +132,7 @@ def namespace_of_piece(title: str, text: str) -> str:
     """
     named = next(_named(title), "")
     found = detect_namespace(text)
-    if found in _TOLD_NAMESPACES and named in {"", "patterns"}:
+    if found in _TOLD_NAMESPACES and named in {"", "patterns"} and not _describes(text):
         return found
     if named and named != "patterns":
         return named
@@ -140,6 +143,12 @@ def namespace_of_piece(title: str, text: str) -> str:
     if named or _RULE.match(text) or _OBLIGES.search(text):
         return "patterns"
     return "preferences" if found == "preferences" and _is_personal(text) else "context"
+
+
+def _describes(text: str) -> bool:
+    """Whether ``text`` only says what something is or does, and weighs, warns or denies nothing."""
+    seen = look(text)
+    return not (seen.cues or any(map(is_negation, seen.tokens)) or find_records(text, role="user"))
 
 
 def _is_personal(text: str) -> bool:

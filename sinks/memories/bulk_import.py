@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ...bus.events import (
     Admitted,
+    Draft,
     Event,
     ImportAdmitted,
     ImportSettled,
@@ -39,7 +40,8 @@ class BulkImport:
     ``stored``: new here. ``updated``: another version was here. ``unchanged``: this
     version, a newer one or a memory with the same text was here. ``differs``: one with another text
     was here, and stays, for the draft is to be new. ``forgotten``: it, or its text in
-    whatever form, was deleted here for good, and stays deleted. ``declined``: it was empty.
+    whatever form, with or without its heading, was deleted here for good, and stays deleted.
+    ``declined``: it was empty.
     """
 
     def __init__(
@@ -81,8 +83,7 @@ class BulkImport:
 
     async def _batch(self, admitted: Sequence[Admitted]) -> _Batch:
         memories = [_whole(one) for one in admitted]
-        before = [one.draft.before for one in admitted]
-        barred = await anyio.to_thread.run_sync(self._forgotten, memories, before)
+        barred = await anyio.to_thread.run_sync(self._forgotten, memories, admitted)
         ids = {
             id_
             for memory in memories
@@ -106,7 +107,7 @@ class BulkImport:
         return batch
 
     def _forgotten(
-        self, memories: Sequence[Memory], before: Sequence[tuple[Scope, ...]]
+        self, memories: Sequence[Memory], admitted: Sequence[Admitted]
     ) -> Set[tuple[Scope, str]]:
         """The scope and content hash of what was forgotten, be it in a scope of ``before``.
 
@@ -114,8 +115,9 @@ class BulkImport:
         """
         return {
             (memory.scope, memory.content_hash)
-            for memory, earlier in zip(memories, before, strict=True)
-            if self._store.is_forgotten(memory.content, memory.scope, earlier)
+            for memory, one in zip(memories, admitted, strict=True)
+            for text in _as_said(memory.content, one.draft)
+            if self._store.is_forgotten(text, memory.scope, one.draft.before)
         }
 
     async def _sort_by_id(
@@ -211,12 +213,20 @@ def _whole(one: Admitted) -> Memory:
     )
 
 
+def _as_said(text: str, draft: Draft) -> tuple[str, ...]:
+    """``text``, and without the heading under which it stood in somebody's file."""
+    title, _, below = text.partition("\n\n")
+    if draft.known_by_id or not below or "\n" in title or title.endswith((".", "!", "?")):
+        return (text,)
+    return (text, below)
+
+
 def _say_the_same(one: Memory, other: Memory) -> bool:
     return wording_of(one.content) == wording_of(other.content)
 
 
-def _text(memory: Memory) -> tuple[str, Scope, str]:
-    return memory.content_hash, memory.scope, memory.namespace
+def _text(memory: Memory) -> tuple[str, Scope]:
+    return memory.content_hash, memory.scope
 
 
 def _places(memories: Sequence[Memory], admitted: Sequence[Admitted]) -> dict[str, Scope]:

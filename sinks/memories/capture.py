@@ -154,7 +154,7 @@ class CaptureWriter:
             return await self._revise(event, event.request.revises)
         # Two simultaneous captures of one text must become one memory.
         hashed = content_hash(event.content.text)
-        key = f"{event.request.scope} {event.namespace} {hashed}"
+        key = f"{event.request.scope} {hashed}"
         async with self._locks.setdefault(key, anyio.Lock()):
             return await self._store_new(event, hashed)
 
@@ -162,7 +162,7 @@ class CaptureWriter:
         memory = self._draft(event, hashed)
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
-            return (self._settled(event, same, "stored"), *_text_stored(event, same))
+            return (self._settled_again(event, same), *_text_stored(event, same))
         if same is not None and same.id == event.request.supersedes:
             return await self._revise(event, same.id)  # only its case or white space is corrected
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
@@ -258,8 +258,14 @@ class CaptureWriter:
         """The answer to a retry of a capture whose memory has changed since."""
         found = await self._lifecycle.find(memory.id, [memory.scope])
         if found is not None:
-            return self._settled(event, found, "stored")
+            return self._settled_again(event, found)
         return _declined(event, _FORGOTTEN_SINCE)
+
+    def _settled_again(self, event: StoreRequested, memory: Memory) -> CaptureSettled:
+        """The answer to a retry: whoever asks may not have had the first one."""
+        settled = self._settled(event, memory, "stored")
+        links = {"supersedes": memory.supersedes, "contradicts": memory.contradicts}
+        return replace(settled, kept=replace(settled.kept, **links))
 
     async def _add_successor(
         self, event: StoreRequested, memory: Memory, comparison: _Comparison, old_id: str
@@ -319,6 +325,7 @@ class CaptureWriter:
         return replace(
             duplicate,
             version=duplicate.version + 1,
+            namespace=event.namespace if request.own_namespace else duplicate.namespace,
             tags=self._united_tags(duplicate, event),
             confidence_percent=min(100, confidence),
             provenance=_with_gate(duplicate.provenance, gate),

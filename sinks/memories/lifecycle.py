@@ -138,10 +138,15 @@ class Lifecycle:
                     return (ChangeSettled(trace=event.trace, reason=reason),)
                 wanted = _last_worded(versions[event.version], history)
             restored = self._restored(memory, wanted, event.version)
-            if (follower := await self._follower(memory, event.scopes)) is None:
-                return await self._commit(event.trace, restored)
-            denying = replace(restored, contradicts=follower.id)
-            return await self._commit(event.trace, denying, self._without_link(follower, memory))
+            follower = await self._follower(memory, event.scopes)
+            if event.undoes:
+                restored = replace(restored, updated_at=wanted.updated_at)
+            elif follower is not None:
+                restored = replace(restored, contradicts=follower.id)
+            others = (
+                () if follower is None else (await self._without_link(follower, memory, event),)
+            )
+            return await self._commit(event.trace, restored, *others)
 
     def _restored(self, memory: Memory, wanted: Memory, version: int | None) -> Memory:
         return self._next(
@@ -166,9 +171,19 @@ class Lifecycle:
         follower = await self.find(memory.superseded_by, scopes)
         return follower if follower is not None and follower.supersedes == memory.id else None
 
-    def _without_link(self, follower: Memory, memory: Memory) -> Memory:
-        """The next version of ``follower``, with its link to ``memory`` removed."""
+    async def _without_link(
+        self, follower: Memory, memory: Memory, event: RestoreRequested
+    ) -> Memory:
+        """The next version of ``follower``, with its link to ``memory`` removed.
+
+        What is undone leaves the contradiction that was noted before.
+        """
         unlinked = self._next(follower, f"no longer supersedes {memory.id}", supersedes=None)
+        if event.undoes:
+            history = await self._store.history(follower.id, event.scopes)
+            said = [one for one in history if one.content_hash == follower.content_hash]
+            if any(one.contradicts == memory.id for one in said):
+                unlinked = replace(unlinked, contradicts=memory.id)
         # Nobody said it again: of the two the restored one is the newer.
         return replace(unlinked, updated_at=follower.updated_at)
 
@@ -225,8 +240,13 @@ def denied_by_successor(new: Memory, old: Memory) -> str | None:
 
 def _last_worded(wanted: Memory, history: Sequence[Memory]) -> Memory:
     """``wanted`` with the contradiction that was noted of its text, maybe in a later version."""
-    said = [one for one in history if one.content_hash == wanted.content_hash]
-    return replace(wanted, contradicts=max(said, key=lambda one: one.version).contradicts)
+    said = [
+        one
+        for one in history
+        if one.content_hash == wanted.content_hash and one.superseded_by is None
+    ]
+    last = max(said, key=lambda one: one.version, default=wanted)
+    return replace(wanted, contradicts=last.contradicts)
 
 
 def _missing(trace: str, memory_id: str) -> ChangeSettled:

@@ -167,17 +167,20 @@ def clean_copies(
 ) -> Cleaned:
     """Make sure that none of ``copies`` holds ``forgotten``, which are the versions of one memory.
 
-    Nor passages of ``scopes`` that say it. Both are deleted from a backup, which is then compacted.
-    A damaged file cannot be opened, so it is deleted as a whole. Not for an event loop.
+    Nor another memory of its scope that says the same, which may be older than it, nor passages of
+    ``scopes`` that do. All are deleted from a backup, which is then compacted. A damaged file that
+    is younger cannot be opened, so it is deleted as a whole. Not for an event loop.
     """
     cleaned, removed, left = [], [], []
+    since = min(version.created_at for version in forgotten)
     for copy in copies:
         try:
             if copy.is_database:
                 with keeping_date(copy.file):
-                    _purge(copy.file, forgotten, scopes, now)
-                cleaned.append(copy.file)
-            else:
+                    held = _purge(copy, forgotten, scopes, now, since)
+                if held:
+                    cleaned.append(copy.file)
+            elif copy.may_hold(since):
                 remove_copy(copy)
                 removed.append(copy.file)
         except StoreUnavailable as error:
@@ -187,15 +190,44 @@ def clean_copies(
     return Cleaned(tuple(cleaned), tuple(removed), tuple(left))
 
 
-def _purge(file: Path, forgotten: Sequence[Memory], scopes: Sequence[Scope], now: datetime) -> None:
+def _purge(
+    copy: Copy,
+    forgotten: Sequence[Memory],
+    scopes: Sequence[Scope],
+    now: datetime,
+    since: datetime,
+) -> bool:
+    """Whether ``copy`` held what was ``forgotten``, or may have held it."""
     first, texts = forgotten[0], {version.content for version in forgotten}
-    with opened(file, now, Outbox()) as database:
+    with opened(copy.file, now, Outbox()) as database:
         with database.transaction() as connection:
-            if database.tombstones.forget(connection, first.id, [str(first.scope)], now):
-                database.note_forgotten(connection, first.id)
-            passages.forget_saying(connection, scopes, texts)
+            gone = passages.forget_saying(connection, scopes, texts)
+            for id_ in (first.id, *_saying_the_same(connection, forgotten)):
+                if database.tombstones.forget(connection, id_, [str(first.scope)], now):
+                    database.note_forgotten(connection, id_)
+                    gone += 1
         # Also where it was forgotten before: its bytes may still be in the file.
-        database.compact()
+        held = gone > 0 or copy.may_hold(since)
+        if held:
+            database.compact()
+    return held
+
+
+def _saying_the_same(
+    connection: duckdb.DuckDBPyConnection, forgotten: Sequence[Memory]
+) -> list[str]:
+    """The ids of other memories with a text of ``forgotten``: it may have been kept twice."""
+    said = {version.content_hash for version in forgotten if version.content_hash}
+    found = [
+        row
+        for hashed in said
+        for row in connection.execute(
+            "SELECT m.id FROM store.memories m JOIN store.versions v ON v.key = m.key "
+            "WHERE m.scope = ? AND m.id <> ? AND contains(v.body, ?)",
+            [str(forgotten[0].scope), forgotten[0].id, hashed],
+        ).fetchall()
+    ]
+    return [id_ for (id_,) in found]
 
 
 @contextmanager

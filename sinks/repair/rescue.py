@@ -116,7 +116,9 @@ def _save_all(target: Path, database: Path, now: datetime) -> tuple[Salvaged, li
             if whole := source or backup:
                 saved = salvage(connection, whole, naive(now))
             if source is None:
-                told.append("of the damaged file itself nothing could be read")
+                gone = {"missing": "the file itself is gone", "emptied": "the file itself is empty"}
+                unread = "of the damaged file itself nothing could be read"
+                told.append(gone.get(loss_of(database), unread))
                 if backup:
                     told.append(
                         f"{saved.kept} of them are from the backup {backup}, and what was "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import anyio
@@ -20,7 +21,7 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from ...bus.prompts import Span
-from ...bus.values import Memory, Scope
+from ...bus.values import NAMESPACES, Memory, Scope
 from .rows import Usage, aware, fingerprint, naive, to_memory, to_scope, usage_of
 from .sql import by_count
 from .writes import among
@@ -81,7 +82,7 @@ class CurrentVersions:
 
 
 # What an exact duplicate has in common: content hash, scope and namespace.
-Text = tuple[str, Scope, str]
+Text = tuple[str, Scope]
 
 # As many as a search finds; each parsed statement takes 5 kB.
 _MAX_PARSED = 20
@@ -371,19 +372,26 @@ def starting(
 def find_hash(
     cursor: DuckDBPyConnection, content_hash: str, scope: Scope, namespace: str, now: datetime
 ) -> Memory | None:
-    """The oldest memory with that text that is valid at ``now`` and not superseded."""
-    print_ = fingerprint(str(scope), namespace, content_hash)
-    if print_ is None:
-        return None
+    """The oldest memory with that text that is valid at ``now`` and not superseded.
+
+    One of ``namespace`` comes before the others.
+    """
+    text = (content_hash, scope)
     keys = cursor.execute(
-        f"SELECT key FROM store.memories WHERE fingerprint = ? AND {_VALID} ORDER BY id",  # noqa: S608 - constants
-        [print_, naive(now), naive(now)],
+        "SELECT key FROM store.memories "  # noqa: S608 - constants
+        f"WHERE fingerprint IN (SELECT unnest(?::BIGINT[])) AND {_VALID} ORDER BY id",
+        [fingerprints_of(text), naive(now), naive(now)],
     ).fetchall()
-    same = (content_hash, scope, namespace)
-    for memory in _versions(cursor, [key for (key,) in keys]):
-        if (memory.content_hash, memory.scope, memory.namespace) == same:
-            return memory
-    return None
+    found = _versions(cursor, [key for (key,) in keys])
+    same = [memory for memory in found if (memory.content_hash, memory.scope) == text]
+    return min(same, key=lambda memory: memory.namespace != namespace, default=None)
+
+
+def fingerprints_of(text: Text) -> list[int]:
+    """Those that a memory with this text may have, whatever its namespace."""
+    content_hash, scope = text
+    prints = [fingerprint(str(scope), namespace, content_hash) for namespace in NAMESPACES]
+    return [print_ for print_ in prints if print_ is not None]
 
 
 def known_texts(cursor: DuckDBPyConnection, texts: Collection[Text], now: datetime) -> set[Text]:
@@ -392,14 +400,14 @@ def known_texts(cursor: DuckDBPyConnection, texts: Collection[Text], now: dateti
     One scan of the table for all of them. Goes by the 64 bits of the fingerprint alone: among a
     million memories one new text in 10 million millions would be taken for a known one.
     """
-    prints = {text: fingerprint(str(text[1]), text[2], text[0]) for text in texts}
+    prints = {text: fingerprints_of(text) for text in texts}
     found = cursor.execute(
         "SELECT fingerprint FROM store.memories "  # noqa: S608 - constants
         f"WHERE fingerprint IN (SELECT unnest(?::BIGINT[])) AND {_VALID}",
-        [[print_ for print_ in prints.values() if print_ is not None], naive(now), naive(now)],
+        [[*chain.from_iterable(prints.values())], naive(now), naive(now)],
     ).fetchall()
     known = {print_ for (print_,) in found}
-    return {text for text, print_ in prints.items() if print_ in known}
+    return {text for text, some in prints.items() if not known.isdisjoint(some)}
 
 
 def scopes_of(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:

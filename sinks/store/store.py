@@ -22,7 +22,7 @@ from . import reads
 from .database import Database
 from .errors import StoreUnavailable, closed
 from .reads import Interruptible
-from .rows import Record, Row, Usage, fingerprint, to_record, to_row
+from .rows import Record, Row, Usage, to_record, to_row
 from .tombstones import EVERYWHERE
 from .wal import Recovery
 from .writer import Writer
@@ -246,8 +246,11 @@ class Store:
         )
 
     async def find_hash(self, content_hash: str, scope: Scope, namespace: str) -> Memory | None:
-        """A memory of ``scope`` and ``namespace`` with that hash, valid now and not superseded."""
-        if not self._may_be_stored((content_hash, scope, namespace)):
+        """A memory of ``scope`` with that hash, valid now and not superseded.
+
+        Where several have it, one of ``namespace`` if there is one.
+        """
+        if not self._may_be_stored((content_hash, scope)):
             return None
         now = self._clock()
         return await self.read(
@@ -255,7 +258,7 @@ class Store:
         )
 
     async def known_texts(self, texts: Collection[reads.Text]) -> set[reads.Text]:
-        """Those of ``texts`` (content hash, scope, namespace) for which ``find_hash`` finds one."""
+        """Those of ``texts`` (content hash, scope) for which ``find_hash`` finds one."""
         maybe = [text for text in texts if self._may_be_stored(text)]
         if not maybe:
             return set()
@@ -264,9 +267,7 @@ class Store:
 
     def _may_be_stored(self, text: reads.Text) -> bool:
         """False for a text that was never written, without asking the database."""
-        content_hash, scope, namespace = text
-        print_ = fingerprint(str(scope), namespace, content_hash)
-        return print_ is not None and print_ in self.database.fingerprints
+        return any(one in self.database.fingerprints for one in reads.fingerprints_of(text))
 
     def is_forgotten(
         self, text: str, scope: Scope, before: Iterable[Scope] = (), *, unasked: bool = False

@@ -85,12 +85,9 @@ def _by_record(one: RatedHit, commands: Sequence[Command]) -> RatedHit | None:
     record = read_record(one.hit.memory)
     if record is None:
         return one
-    match repetition(record, commands):
-        case Repetition.REPEATS:
-            return RatedHit(replace(one.hit, relevance=CERTAIN), "repeats a command that failed")
-        case Repetition.MENDED:
-            return None
-    return one if one.why else None
+    if repetition(record, commands) is not Repetition.REPEATS:
+        return None
+    return RatedHit(replace(one.hit, relevance=CERTAIN), "repeats a command that failed")
 
 
 async def warn(

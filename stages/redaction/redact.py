@@ -49,6 +49,8 @@ _WRAPPED = regex(  # within a word, from one literal to the next, from comment t
     r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
 )
 _RUN = regex(r"[\w./+=$:~-]{1,4000}")
+_BETWEEN_WORDS = regex(r"[\W_]+")
+_SMALL_NUMBER = regex(r"\d{0,4}")
 _HEX = regex(r"[0-9a-f]+")
 _WINDOW_CHARS = 200
 _REST_CHARS = 16
@@ -170,7 +172,9 @@ def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
     wrapped: list[Span] = []
     for wrap in _WRAPPED.finditer(text):
         whole = ends.get(wrap.start())
-        spans = (_rest(text, wrap, whole) if whole else []) or _across(text, wrap, rules)
+        spans = _rest(text, wrap, whole) if whole else []
+        if not spans and not (whole and _is_prose(_run(text, wrap.end()))):
+            spans = _across(text, wrap, rules)
         wrapped += spans
         ends |= {span.end: span for span in spans}
     return wrapped
@@ -186,6 +190,15 @@ def _rest(text: str, wrap: re.Match[str], whole: Span) -> list[Span]:
     run = _run(text, wrap.end())
     goes_on = _goes_on(text[whole.start : whole.end], run)
     return [Span(whole.start, wrap.end() + len(run), whole.name)] if goes_on else []
+
+
+def _is_prose(run: str) -> bool:
+    """Whether ``run``, after a line that ends with a whole secret, begins a sentence or a list."""
+    words = _BETWEEN_WORDS.split(run)
+    return all(
+        len(word) < _REST_CHARS if word.isalpha() else _SMALL_NUMBER.fullmatch(word)
+        for word in words
+    )
 
 
 def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:

@@ -30,12 +30,19 @@ async def test_an_exact_duplicate_is_found_by_its_hash(store):
     await store.put([row, make_row(2)])
 
     assert await store.find_hash("hash-1", HERE, "decisions") == row.memory
-    assert await store.find_hash("hash-1", HERE, "tasks") is None
+    assert await store.find_hash("hash-1", HERE, "tasks") == row.memory
     assert await store.find_hash("hash-1", ELSEWHERE, "decisions") is None
     assert await store.find_hash("hash-3", HERE, "decisions") is None
     assert await store.find_hash("", HERE, "decisions") is None
     await store.forget(row.memory.id, [HERE])
     assert await store.find_hash("hash-1", HERE, "decisions") is None
+
+
+async def test_of_equal_texts_that_of_the_namespace_comes_first(store):
+    older, newer = make_row(1), make_row(2, namespace="tasks", content_hash="hash-1")
+    await store.put([older, newer])
+    assert await store.find_hash("hash-1", HERE, "tasks") == newer.memory
+    assert await store.find_hash("hash-1", HERE, "patterns") == older.memory
 
 
 async def test_a_changed_or_superseded_text_is_no_duplicate(store):
@@ -162,10 +169,11 @@ async def test_pages_hold_every_current_version_by_id_whatever_its_validity(stor
 
 async def test_known_texts_are_those_that_a_valid_memory_has(store):
     await store.put([make_row(1), make_row(2, superseded_by="mem_x"), make_row(3, valid_to=START)])
-    texts = {(f"hash-{number}", HERE, "decisions") for number in range(5)}
-    others = {("hash-1", ELSEWHERE, "decisions"), ("hash-1", HERE, "tasks"), ("", HERE, "tasks")}
+    texts = {(f"hash-{number}", HERE) for number in range(5)}
 
-    assert await store.known_texts(texts | others) == {("hash-1", HERE, "decisions")}
+    assert await store.known_texts(texts | {("hash-1", ELSEWHERE), ("", HERE)}) == {
+        ("hash-1", HERE)
+    }
     assert await store.known_texts(set()) == set()
 
 

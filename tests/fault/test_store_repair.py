@@ -223,6 +223,7 @@ async def test_a_missing_file_without_backup_or_log_is_begun_anew_by_the_repair(
     [mended] = await mend(path)
 
     assert mended.kept_aside == ()
+    assert "; the file itself is gone" in mended.done
     assert diagnose(path) == ()
     async with opened(path) as store:
         assert await store.put([make_row(1)]) == (True,)

@@ -72,7 +72,7 @@ def test_the_newest_backup_is_restored_by_one_command_and_the_forgotten_stays_so
 
     assert done.returncode == 0, done.stderr
     assert house.ask("status")["memories"] == before - 1
-    assert "stay forgotten" in done.stdout
+    assert "stays forgotten" in done.stdout
 
 
 @pytest.mark.parametrize("is_running", [False, True])

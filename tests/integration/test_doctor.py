@@ -322,8 +322,8 @@ def test_plugin_and_settings_together_are_told(wired):
     assert "twice" in json.dumps(wired.ask("install", "claude")["notes"])
 
 
-@pytest.mark.parametrize("text", ["{ broken", "[]"])
-def test_settings_of_an_agent_that_cannot_be_read_are_told_and_left(wired, text):
+@pytest.mark.parametrize("text", ["{ broken subcog", '["subcog"]'])
+def test_settings_that_name_us_and_cannot_be_read_are_told_and_left(wired, text):
     settings = claude_settings(wired)
     settings.parent.mkdir()
     settings.write_text(text)

@@ -208,9 +208,9 @@ def test_a_restore_asks_before_it_brings_back_what_was_forgotten_since(house):
 
     asked = answered(house, "y\n\n", "restore", backup)
     assert "you forgot 1 memory of it. Bring them back? [y/N]" in asked
-    assert "1 memory that you forgot since the backup was made stay forgotten" in asked
+    assert "1 memory that you forgot since the backup was made stays forgotten" in asked
     assert house.run("get", kept).returncode == 1
-    assert "stay forgotten; --bring-back-forgotten" in house.run("restore", backup).stdout
+    assert "stays forgotten; --bring-back-forgotten" in house.run("restore", backup).stdout
     answer = house.ask("restore", backup)
     assert (answer["forgotten"], answer["brought_back"]) == (1, False)
 

@@ -44,7 +44,8 @@ def test_every_topic_is_shown_as_it_stands(house, topic):
 
 
 def test_a_command_shows_its_own_help(house):
-    assert house.run("help", "recall").stdout == house.run("recall", "--help").stdout
+    for command in (["recall"], ["team", "join"], ["sessions", "forget"]):
+        assert house.run("help", *command).stdout == house.run(*command, "--help").stdout
 
 
 def test_a_typing_error_is_answered_with_what_is_nearest(house):

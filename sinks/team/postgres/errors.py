@@ -38,6 +38,9 @@ _NO_TABLES = (
     errors.UndefinedObject,
 )
 _FOREIGN_SCOPE, _NO_TEAM, _QUOTA, _NOT_YOURS = "SC001", "SC002", "SC003", "SC004"
+SENT_LATER = " What you capture is kept here and sent when it does."
+"""What is added for those who are in a team already."""
+
 _MESSAGES = {
     # The URL is not repeated, for it may hold a password.
     "bad_address": (
@@ -45,10 +48,7 @@ _MESSAGES = {
         "postgresql://ROLE@HOST:5432/DATABASE, and is set as [team] url or SUBCOG_TEAM_URL; a "
         "service that it or PGSERVICE names must be in the service file."
     ),
-    "unreachable": (
-        "the team's server {server} does not answer. What you capture is kept here and sent when "
-        "it does."
-    ),
+    "unreachable": f"the team's server {{server}} does not answer.{SENT_LATER}",
     "no_tls": (
         "the server at {server} speaks no TLS, and nothing is sent over a network without it. "
         "Whoever runs it sets ssl = on, ssl_cert_file and ssl_key_file in postgresql.conf; or "

@@ -208,6 +208,8 @@ def test_an_unknown_variable_is_a_warning_that_names_the_nearest(tmp_path):
     env = {"SUBCOG_HOOK_TOTL_MS": "1", "SUBCOG_HOME": "/x", "SUBCOG_TEST_ANY": "1"}
     (warning,) = load_settings(tmp_path / "x", env).warnings
     assert warning.endswith("SUBCOG_HOOK_TOTL_MS; did you mean SUBCOG_HOOK_TOTAL_MS?")
+    (warning,) = load_settings(tmp_path / "x", {"SUBCOG_FROB": "1"}).warnings
+    assert warning.endswith("SUBCOG_FROB; `subcog config` lists the names")
     (warning,) = load_settings(tmp_path / "x", {"SUBCOG_\udcff": "\udcff"}).warnings
     warning.encode()
 

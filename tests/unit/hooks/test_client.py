@@ -212,6 +212,13 @@ def test_budget_follows_the_setting(workshop):
     assert 100 < second <= 300
 
 
+def test_who_asks_to_keep_something_waits_longer_to_be_told(workshop):
+    daemon = workshop.daemon(OK)
+    workshop.hook(b'{"session_id": "s", "prompt": "[remember] we deploy on Mondays"}')
+    [(_, fields, _)] = daemon.requests
+    assert 800 < int(fields["budget_ms"]) <= 1100
+
+
 def test_daemon_may_ask_for_more_time(workshop):
     def later(connection: socket.socket) -> None:
         connection.sendall(reply_frame("wait", "3000"))

@@ -100,6 +100,20 @@ def test_what_was_redacted_is_named_by_kind():
     assert kept_answer(kept) == "subcog: kept as context: s; left out of it: email, jwt"
 
 
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("[remember] <private>pin 1234</private>", True),
+        ("[remember]", False),
+        ("the private key [remember]", False),
+        ("/note\n[remember] <private>pin</private>", False),
+    ],
+)
+def test_who_marks_what_is_private_alone_reads_that_nothing_is_kept(text, is_told):
+    built = make_built(make_classified(parsed=parse(make_prompt(text))))
+    assert ("nothing is kept" in answer(built).get("systemMessage", "")) is is_told
+
+
 def test_an_unknown_namespace_is_answered_with_those_that_exist():
     marked = Marked(content="x", marker="[remember:foo]", tag="foo")
     said = kept_answer(Kept(outcome="stored", namespace="learnings", summary="x"), marked)

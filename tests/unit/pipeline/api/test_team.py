@@ -13,6 +13,7 @@ from subcog.pipeline.api.dispatch import Calls
 from subcog.pipeline.app import team as team_part
 from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import HookHandler
+from subcog.sinks.team.postgres.errors import unavailable
 from subcog.sinks.team.protocol import Project
 from tests.stores import make_row
 from tests.team_server import TEAM, FakeServer, FakeTeam
@@ -22,6 +23,13 @@ URL = "postgresql://ann@db.example/memory"
 ORIGIN = "https://git.example/acme/shop.git"
 NOBODYS = Scope("project", "nobodys-0123456789ab")
 TEXT = "We ship on Tuesdays, since nobody wants to be called at the weekend"
+
+
+def test_who_could_not_join_is_not_promised_that_anything_is_sent():
+    error = unavailable("unreachable", "db.example:5432/memory")
+    told = "the team's server db.example:5432/memory does not answer."
+    assert team_calls._not_joined(error) == f"nothing was joined: {told}"
+    assert str(error) == f"{told} What you capture is kept here and sent when it does."
 
 
 class Server(FakeServer):

@@ -51,6 +51,16 @@ async def test_where_the_backup_does_not_come_up_the_old_database_is_back(tmp_pa
         assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
 
 
+async def test_a_file_that_is_no_backup_is_told_as_one(tmp_path):
+    file = tmp_path / "notes.duckdb"
+    file.write_text("milk, eggs")
+    async with opened(tmp_path) as app:
+        with pytest.raises(backups.BadBackup) as refused:
+            await backups.restore(app, file)
+    assert str(refused.value).startswith(f"{file} is no backup of subcog, or damaged.")
+    assert "doctor" not in str(refused.value)
+
+
 async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypatch):
     async with opened(tmp_path) as app:
         await capture(app, 1)

@@ -8,7 +8,7 @@ from subcog.bus.values import Place
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.pipeline.api import undo
-from subcog.pipeline.api.params import UndoParams
+from subcog.pipeline.api.params import CallRefused, UndoParams
 from subcog.pipeline.api.undo import MAX_CHANGES, MAX_CHARS, UNDO_S, Journal, UndoCalls
 from subcog.pipeline.app.app import App
 from tests.stores import ALL, ELSEWHERE, HERE, FakeClock, make_row
@@ -84,11 +84,17 @@ def test_what_is_older_than_a_minute_is_let_go(journal, clock):
     assert taken(journal, memory(1).id, memory(2).id) == [("forget", memory(2).id)]
 
 
-def test_a_text_that_is_to_be_gone_is_not_held(journal):
-    one = memory(1)
+async def test_what_was_erased_is_not_held_and_nothing_else_is_taken_back_for_it(app, journal):
+    one, two = memory(1), memory(2)
+    journal.note("bury", two)
     journal.note("update", one)
-    journal.drop(one.id)
-    assert taken(journal) == []
+    journal.note("forget", one, is_final=True)
+    async with app.running():
+        with pytest.raises(CallRefused, match=f"{one.id} was erased"):
+            await UndoCalls(app, journal).undo(UndoParams(), PLACE)
+    [change] = journal.latest((), SCOPES)
+    assert one.content not in repr(change)
+    assert taken(journal, two.id) == [("bury", two.id)]
 
 
 def test_number_and_size_are_bounded(journal):

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from subcog.pipeline.commands.lifecycle import _moment
-from subcog.pipeline.commands.shared import confirm, day
+from subcog.pipeline.commands.shared import confirm, day, span, standard_input
 
 
 @click.command()
@@ -29,6 +29,34 @@ def test_where_nobody_can_answer_it_is_said_how_to_go_on():
     done = CliRunner().invoke(delete, input="")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "confirm with --yes" in done.stderr
+
+
+@click.command()
+def take():
+    click.echo(standard_input())
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "out", "err"),
+    [
+        (b"\xef\xbb\xbfna\xc3\xafve\tor\r\nnot\x0c", 0, "na\u00efve\tor\nnot\x0c\n", ""),
+        (b"Caf\xe9 is a name", 0, "Caf\ufffd is a name\n", ""),
+        (b"\xf4\x8f\xde\xad", 1, "", "it is not UTF-8"),
+        (b"\x7fELF\x02\x01\x00", 1, "", "it has control characters"),
+    ],
+)
+def test_what_is_no_text_is_not_taken_for_one(given, code, out, err):
+    done = CliRunner().invoke(take, input=given)
+    assert (done.exit_code, done.stdout_bytes.decode()) == (code, out)
+    assert err in done.stderr
+
+
+def test_a_span_that_ends_before_it_begins_is_refused():
+    one = span("2026-12-31", "2026-12-31")
+    assert one["until"] - one["since"] == timedelta(days=1, microseconds=-1)
+    assert span(None, "2026-01-01")["since"] is None
+    with pytest.raises(click.UsageError, match="--until is before --since"):
+        span("2026-12-31", "2026-01-01")
 
 
 def test_ctrl_c_at_a_question_is_no_missing_terminal(monkeypatch):

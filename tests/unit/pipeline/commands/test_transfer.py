@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,11 @@ def test_a_batch_is_bounded_by_what_is_sent():
     sized = transfer._sized(FILE, source("a", long, long, "b"))
     batches = list(transfer._batches(sized))
     assert [len(batch) for batch in batches] == [2, 2]
+
+
+def test_one_of_them_stays_and_several_stay():
+    assert transfer._forgotten(1, 0) == ("1 memory", True)
+    assert transfer._forgotten(1, 2) == ("1 memory and 2 passages of sessions", False)
 
 
 def test_a_memory_that_fits_into_no_frame_is_refused():
@@ -76,6 +82,32 @@ def test_what_was_stored_before_a_failure_is_counted(monkeypatch):
     sent = transfer._send(FILE, source("a", "b", "c", "d", "e"), 5, {}, quiet=True)
     assert str(sent.failure) == "no room"
     assert sent.counts["stored"] == there.asked - 1 < 4
+
+
+@pytest.mark.parametrize(("at", "interrupted"), [("b", True), ("c", False)])
+def test_ctrl_c_after_the_last_memory_interrupts_nothing(monkeypatch, at, interrupted):
+    class Interrupted:
+        def call(self, name, kind, params=None):
+            if name != "import":
+                return None
+            if params["items"][0].content == at:
+                os.kill(os.getpid(), signal.SIGINT)
+            return ImportResult(outcomes={"stored": 1}, redacted=0, items=())
+
+    @contextmanager
+    def daemon():
+        yield Interrupted()
+
+    monkeypatch.setattr(transfer, "daemon", daemon)
+    monkeypatch.setattr(transfer, "CONNECTIONS", 1)
+    monkeypatch.setattr(transfer, "BATCH", 1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        sent = transfer._send(FILE, source("a", "b", "c"), 3, {}, quiet=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sent.interrupted is (interrupted and sent.counts["stored"] < 3)
+    assert interrupted or sent.counts["stored"] == 3
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,13 @@ def test_settings_that_cannot_be_opened_are_told(env, tmp_path, name):
     assert list(hook_commands(env, our_parts())) == ["the pipe"]
 
 
+@pytest.mark.parametrize(("text", "ok"), [("// mine\n{}", True), ('// subcog hook\n{"a":', False)])
+def test_settings_of_an_agent_that_is_not_here_need_not_be_readable(env, tmp_path, text, ok):
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / ".gemini" / "settings.json").write_text(text)
+    assert findings(env)["Gemini CLI"].ok is ok
+
+
 @pytest.fixture
 def known_late(env, tmp_path):
     """A Claude Code that takes hooks of every kind."""

@@ -81,6 +81,21 @@ def test_a_time_of_another_clock_is_no_time(text):
     assert waited_s(text, now=1000.0, since=0.0) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("keeps", "budget", "left_s"),
+    [(False, "1100", 0.18), (True, "1100", 0.98), (True, "300", 0.28), (True, "100", 0.18)],
+)
+async def test_what_asks_to_keep_something_may_take_as_long_as_its_hook_waits(
+    tmp_path, keeps, budget, left_s
+):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    async with app.running():
+        app.archive.fail("it is not needed here")
+        left = HookHandler(app)._left_s({"budget_ms": budget}, keeps=keeps)
+    assert left == pytest.approx(left_s)
+
+
 async def test_a_session_that_is_compacted_in_another_directory_keeps_its_project(tmp_path):
     paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
     ungreeted = {"SUBCOG_HOOK_SESSION_START_ENABLED": "false"}

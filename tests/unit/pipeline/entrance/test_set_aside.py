@@ -226,3 +226,22 @@ async def test_what_belongs_to_no_project_is_set_aside_as_that(tmp_path):
     await hooks.answer("UserPromptSubmit", {"scope": "user"}, MARKED)
     (entry,) = (tmp_path / "spool").glob("*.json")
     assert json.loads(entry.read_text())["fields"]["scope"] == "user"
+
+
+async def test_what_a_marker_replaced_that_was_set_aside_is_told_with_the_next_prompt(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    entrance = HookHandler(app)
+    said = ("We use PostgreSQL for orders", "We moved from PostgreSQL to MySQL for orders")
+    async with app.running():
+        await app.load()
+        for number, text in enumerate(said, 1):
+            spooled(paths, number, f"[remember] {text}", session_id="s", cwd=str(tmp_path))
+            assert await drain(paths.spool, app, entrance) == 1
+        answer = await entrance.answer(
+            "UserPromptSubmit", {}, json.dumps({"session_id": "s", "prompt": "thanks"}).encode()
+        )
+        await app.unload()
+    told = json.loads(answer.body)["systemMessage"]
+    assert "We moved from PostgreSQL to MySQL" in told
+    assert "it replaces mem_" in told

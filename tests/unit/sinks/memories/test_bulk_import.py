@@ -118,6 +118,15 @@ async def test_what_a_project_forgot_under_an_earlier_name_is_not_imported(bench
     assert await bring(bench, came, **how) == {"stored": 1}
 
 
+async def test_a_forgotten_text_does_not_come_back_under_a_heading(bench):
+    await bring(bench, memory(1, "The night watch drinks decaf"))
+    await bench.archive.forget(ForgetRequested(trace="t", id=memory(1).id, scopes=(HERE,)))
+    below = memory(2, "Crew\n\n- The night watch drinks decaf.")
+    after = memory(3, "We eat at six.\n\nThe night watch drinks decaf")
+    came = await bring(bench, below, after, known_by_id=False)
+    assert came == {"forgotten": 1, "stored": 1}
+
+
 async def test_a_memory_that_is_here_does_not_turn_into_a_forgotten_text(bench):
     await bring(bench, memory(1, "We use argon2id"), memory(2, "We use bcrypt"))
     await bench.archive.forget(ForgetRequested(trace="t", id=memory(1).id, scopes=(HERE,)))
@@ -178,7 +187,7 @@ async def test_of_strangers_each_text_is_stored_once(bench):
     again = memory(3, "The same words")
     assert await bring(bench, again, known_by_id=False) == {"unchanged": 1}
     elsewhere = memory(4, "The same words", namespace="learnings")
-    assert await bring(bench, elsewhere, known_by_id=False) == {"stored": 1}
+    assert await bring(bench, elsewhere, known_by_id=False) == {"unchanged": 1}
 
 
 async def test_a_rehearsal_counts_and_stores_nothing(bench):

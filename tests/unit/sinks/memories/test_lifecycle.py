@@ -27,8 +27,10 @@ async def expire(bench, memory_id, at=None):
     return await bench.publish(await bench.archive.lifecycle.expire(event))
 
 
-async def restore(bench, memory_id, version=None):
-    event = RestoreRequested(trace="t", id=memory_id, scopes=(HERE,), version=version)
+async def restore(bench, memory_id, version=None, undoes=False):
+    event = RestoreRequested(
+        trace="t", id=memory_id, scopes=(HERE,), version=version, undoes=undoes
+    )
     return await bench.publish(await bench.archive.lifecycle.restore(event))
 
 
@@ -149,6 +151,32 @@ async def test_an_earlier_text_comes_back_with_what_it_contradicts(bench):
     assert (await bench.current(new.memory.id)).contradicts is None
     assert (await restore(bench, new.memory.id, 1)).memory.contradicts == old.memory.id
     assert (await restore(bench, new.memory.id, 2)).memory.contradicts is None
+
+
+@pytest.mark.parametrize("undoes", [False, True])
+async def test_two_that_contradict_each_other_do_so_again_and_undone_the_newer_stays_newer(
+    bench, undoes
+):
+    old = (await bench.keep("We use bcrypt for password hashing in the login service")).memory
+    bench.clock.now += timedelta(days=1)
+    new = (await bench.keep("We use argon2id for password hashing in the login service")).memory
+    bench.clock.now += timedelta(days=1)
+    await supersede(bench, old.id, new.id)
+    restored = (await restore(bench, old.id, 1, undoes=undoes)).memory
+    if undoes:
+        assert (await bench.current(new.id)).contradicts == old.id
+        assert (restored.updated_at, restored.contradicts) == (old.updated_at, None)
+    else:
+        assert (restored.updated_at, restored.contradicts) == (bench.clock.now, new.id)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+async def test_what_was_noted_of_a_superseded_text_holds_once_it_is_back(bench, first):
+    texts = ["We use bcrypt for password hashing", "We use argon2id for password hashing"]
+    other, denying = [(await bench.keep(text)).memory for text in (texts[first], texts[1 - first])]
+    assert denying.contradicts == other.id
+    await supersede(bench, denying.id, other.id)
+    assert (await restore(bench, denying.id, 1)).memory.contradicts == other.id
 
 
 async def test_a_successor_contradicts_what_its_predecessor_did(bench):

@@ -125,6 +125,30 @@ async def test_a_backup_that_is_cleaned_tells_the_team_once_it_is_restored(tmp_p
         assert (await restored.replica.depth()).count == 2
 
 
+async def test_a_text_that_was_kept_twice_is_gone_from_a_copy_that_is_older(tmp_path):
+    backup, other = tmp_path / "backup.duckdb", tmp_path / "other.duckdb"
+    said = {"content": "The tug is leased until May", "content_hash": "c0ffee"}
+    before, again = make_row(1, **said), make_row(9, **said).memory
+    async with opened(tmp_path / "s.duckdb") as store:
+        await store.put([make_row(2)])
+        await store.backup(other)
+        await store.put([before])
+        await store.backup(backup)
+    for file in (backup, other):
+        os.utime(file, (0, 0))
+    copies = [
+        Copy(file=file, kind="backup", at=START, changed_at=START, bytes=1)
+        for file in (backup, other)
+    ]
+
+    cleaned = await anyio.to_thread.run_sync(
+        lambda: clean_copies(copies, [again], [again.scope], START + timedelta(days=1))
+    )
+
+    assert cleaned.cleaned == (backup,), "the other one is left as it is"
+    assert said["content"].encode() not in backup.read_bytes()
+
+
 async def test_a_copy_that_is_cleaned_loses_the_passages_that_say_it_too(tmp_path):
     backup = tmp_path / "backup.duckdb"
     said = talk(RETRIES)

@@ -100,6 +100,19 @@ def test_an_invisible_character_hides_no_secret():
     assert TOKEN[:10] not in REDACTOR.redact(f"{TOKEN[:9]}\u200b\x1b[0m{TOKEN[9:]}").text
 
 
+@pytest.mark.parametrize(
+    "secret", [TOKEN, "AKIA" + "Z3MGSYQ4T7RBW2KD", "xo" + "xb-" + "123456789012-a1B2c3D4e5F6g7H8"]
+)
+@pytest.mark.parametrize(
+    "line",
+    ["Not for production use", "NEVER print it", "- read-only, from CI", "3. GitHub has the rest"],
+)
+def test_the_line_after_a_secret_keeps_its_first_word(secret, line):
+    left = REDACTOR.redact(f"the key: {secret}\n{line}").text
+    assert left.startswith("the key: [redacted:")
+    assert left.endswith(f"]\n{line}")
+
+
 def test_two_secrets_that_overlap_become_one():
     assert REDACTOR.redact(f"token={TOKEN}").text == "token=[redacted:github-token]"
 
