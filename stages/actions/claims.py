@@ -37,6 +37,12 @@ _CLAUSE = regex(
 _ASKED_FOR = regex(r"\b(?:use|via|through|only|always)\s+([^.;,]{2,60})", re.IGNORECASE)
 
 
+NOT = (
+    r"(?:never|niemals|nie|nunca|jamais|(?:do|does|must|should|can|may|is|are)\s?n[o'’]t|can['’]t"
+    r"|dont|cannot|avoid|stop|nobody|no one)"
+)
+"""How a rule begins that denies."""
+
 _CUE = regex(r"[a-zß-ÿ]+(?:['’]t)?|[不别禁使は]")
 NEGATIONS = frozenset(
     "never not no cannot dont don't don’t mustn't mustn’t shouldn't shouldn’t can't can’t avoid"

@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ...config.patterns import regex
-from .claims import AGAINST, NEGATIONS, READ_CHARS, cues_in
+from .claims import AGAINST, NEGATIONS, NOT, READ_CHARS, cues_in
 
 TRIES = regex(r"\s--?(?:check|dry[-_]?run|help|noop|what-?if)\b|^make\b.* -n\b")
 """Options with which a command only says what it would do."""
@@ -32,9 +32,8 @@ _NO_ARGUMENT = (
 _ARGUMENTS = rf"(?: (?!(?:{_NO_ARGUMENT})(?![\w-]))[\w./:=@+-]*[\w+])"
 _KNOWN = rf"(?:{_PROGRAMS}){_ARGUMENTS}{{1,4}}"
 _ANY = rf"(?!(?:{_NO_ARGUMENT}|more|raw|bare|plain)\b)[\w./-]*\w{_ARGUMENTS}{{0,4}}"
-_NOT = r"(?:never|niemals|nie|nunca|jamais|(?:do|must|should|can)\s?n[o'’]t|dont|cannot|avoid|stop)"
 _NAMED = regex(
-    rf"\b(?:{_NOT}|no)\s++(?:ever |just |directly )?(?:"
+    rf"\b(?:{NOT}|no)\s++(?:ever |just |directly )?(?:"
     rf"(?:run|running|execute|executing|type|invoke)\s++(?:an? |bare |plain |raw )*(?P<any>{_ANY})"
     rf"|(?:use|call|do|using|calling|with|via|by|a|bare|plain|raw)?\s*+(?P<known>{_KNOWN})"
     rf"|(?:point|aim|connect|run)\s++(?P<program>{_PROGRAMS})"
@@ -54,7 +53,7 @@ _HARMFUL = regex(
     re.IGNORECASE,
 )
 _FORCED = regex(
-    rf"\b(?:{_NOT}|no)\s+(?:ever\s+)?force[- ]?push(?:es|ing|en)?(?P<rest>[^.;:,\n]*)",
+    rf"\b(?:{NOT}|no)\s+(?:ever\s+)?force[- ]?push(?:es|ing|en)?(?P<rest>[^.;:,\n]*)",
     re.IGNORECASE,
 )
 _BRANCH = regex(
@@ -62,7 +61,7 @@ _BRANCH = regex(
     r"|[\w-]+(?=/)|[\w-]+(?= branch))"
 )
 _COMMITTED = regex(
-    rf"\b{_NOT}\s+(?:ever\s+)?commit(?:ting)?\s+(?:(?:an?|the|any|your)\s+)?`?"
+    rf"\b{NOT}\s+(?:ever\s+)?commit(?:ting)?\s+(?:(?:an?|the|any|your)\s+)?`?"
     r"(?P<file>[\w./*-]*\.[\w.*-]*\w)",
     re.IGNORECASE,
 )

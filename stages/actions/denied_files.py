@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ...config.patterns import regex
-from .claims import NEGATIONS, READ_CHARS, cues_in
+from .claims import NEGATIONS, NOT, READ_CHARS, cues_in
 
 _EXTENSIONS = (
     "py|pyi|tsx?|jsx?|mjs|cjs|vue|svelte|go|rs|java|kts?|sql|rb|exs?|erl|cs|cpp|hpp|cc|[ch]|m|dart"
@@ -20,10 +20,6 @@ _PATH = (
     r"`?(?<![\w./@*-])(?P<path>(?:[\w.@*{}<>-]+/)+[\w.@*{}<>-]*"
     rf"|[\w*-][\w*.-]*\.(?:{_EXTENSIONS})(?!\w))`?"
 )
-_NOT = (
-    r"(?:never|(?:do|does|must|should|can|may)\s?n[o'’]t|dont|don['’]t|cannot|avoid|nobody|no one"
-    r"|hands off)"
-)
 _CHANGES = r"(?:hand[- ]?)?(?:edit|touch|chang|modify|modif|alter|rewrit|overwrit|patch)\w*"
 _OBJECT = (
     r"(?:(?:an?|the|any|files?|anything|everything|code|sql|things?|stuff|contents?|in|under|inside"
@@ -32,7 +28,7 @@ _OBJECT = (
 )
 _NOUN = r"(?:\s+(?:folder|directory|dir|files?|tree|package|module))?"
 _DENIALS = (
-    regex(rf"\b{_NOT}\s+(?:ever\s+|just\s+)?{_CHANGES}\s+{_OBJECT}{_PATH}", re.IGNORECASE),
+    regex(rf"\b{NOT}\s+(?:ever\s+|just\s+)?{_CHANGES}\s+{_OBJECT}{_PATH}", re.IGNORECASE),
     regex(rf"\bhands off\s+{_OBJECT}{_PATH}", re.IGNORECASE),
     regex(rf"\bleave\s+{_OBJECT}{_PATH}{_NOUN}\s+(?:alone|as\b|untouched)", re.IGNORECASE),
     regex(
@@ -47,7 +43,7 @@ _DENIALS = (
         re.IGNORECASE,
     ),
     regex(
-        rf"{_PATH}[^.;\n]{{0,60}}?[,:;–—(-]\s*(?:so\s+|please\s+|and\s+)?(?:{_NOT}\s+(?:ever\s+)?"
+        rf"{_PATH}[^.;\n]{{0,60}}?[,:;–—(-]\s*(?:so\s+|please\s+|and\s+)?(?:{NOT}\s+(?:ever\s+)?"
         rf"{_CHANGES}(?:\s+(?:it|them|that|those|this|by hand|manually|directly)\b|\s*(?:[.,;)!]"
         r"|\Z))|ask\s+\w+\s+(?:first|before)|hands off|not by hand"
         r"|no (?:manual|hand) (?:edits|changes))",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ...config.patterns import regex
-from .claims import FOREIGN, NEGATIONS, READ_CHARS, cues_in
+from .claims import FOREIGN, NEGATIONS, NOT, READ_CHARS, cues_in
 from .written import IDENTIFIER, Written
 
 _NAME = (
@@ -18,10 +18,6 @@ _NAME = (
     r"[@:]?[A-Za-z_]\w*(?:(?:::|->|[./-])\w+)*(?:\(\))?!?)"
 )
 _ARTICLE = r"(?:(?:an?|the|any|more|own|new|bare|plain|raw|direct|local|global)\s+){0,2}"
-_NOT = (
-    r"(?:never|(?:do|must|should|can|may|is|are)\s?n[o'’]t|dont|do not|don['’]t|must not|should not"
-    r"|cannot|avoid|stop|nobody)"
-)
 _USE = (
     r"(?:us(?:e|es|ing)|call(?:s|ing)?|import(?:s|ing)?|add(?:ing)?|install(?:ing)?|mock(?:ing)?"
     r"|throw(?:ing)?|rais(?:e|ing)|reintroduc(?:e|ing)|pull(?:ing)? in|reach(?:ing)? for"
@@ -33,7 +29,7 @@ _LIST = (
 )
 _HOW = r"(?:via|through|with|by|using)"
 _USED = regex(
-    rf"\b{_NOT}\s+(?:ever\s+|just\s+|directly\s+|again\s+)?(?:{_USE}|{_HOW})\s+{_ARTICLE}{_LIST}",
+    rf"\b{NOT}\s+(?:ever\s+|just\s+|directly\s+|again\s+)?(?:{_USE}|{_HOW})\s+{_ARTICLE}{_LIST}",
     re.IGNORECASE,
 )
 _REPLACED = regex(
@@ -55,7 +51,7 @@ _IN_JAPANESE = regex(
     rf"(?P<names>{_NAME})\s*(?:ではなく|は使わない|は使用禁止|は禁止)", re.IGNORECASE | re.ASCII
 )
 _SET = regex(
-    rf"\b{_NOT}\s+(?:ever\s+|just\s+)?(?:set(?:ting)?|chang(?:e|ing)|bump(?:ing)?|rais(?:e|ing)"
+    rf"\b{NOT}\s+(?:ever\s+|just\s+)?(?:set(?:ting)?|chang(?:e|ing)|bump(?:ing)?|rais(?:e|ing)"
     rf"|lower(?:ing)?)\s+(?:the\s+)?(?P<names>{_NAME})(?=\s+(?:in|to|above|below|over)\b)",
     re.IGNORECASE,
 )
