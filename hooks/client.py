@@ -255,7 +255,7 @@ class Hook:
             arm(ARRIVAL_MS)
             self.body = read_all(0)
             budget_ms = setting(self.env, b"SUBCOG_HOOK_TOTAL_MS", 200) + MARGIN_MS
-            if self.marked():  # who asks to keep something waits to be told that it is
+            if self.marked(HINTS[:-1]):  # who asks to keep something waits to be told that it is
                 start_ms = setting(self.env, b"SUBCOG_HOOK_START_MS", 1000)
                 budget_ms = max(budget_ms, start_ms + MARGIN_MS)
             arm(budget_ms - (monotonic() - self.started) * 1000)
@@ -309,13 +309,13 @@ class Hook:
         except OutOfTime:
             disarm()
 
-    def marked(self) -> bool:
+    def marked(self, hints: "tuple[bytes, ...]" = HINTS) -> bool:
         """Whether this is a prompt that may hold something that the user asked to keep."""
         if self.event != "UserPromptSubmit":
             return False
         text = self.body.lower()
         seen = text.translate(None, UNSEEN)
-        return any(hint in seen or hint in text for hint in HINTS)
+        return any(hint in seen or hint in text for hint in hints)
 
     def last_words(self, answer: "bytes | None", unkept: bool) -> bytes:
         """Keep what would be lost, and say what the user should know, beside ``answer``."""

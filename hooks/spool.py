@@ -37,6 +37,7 @@ INVISIBLE = re.compile(
 LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
+MOST_GIVEN = 32
 GIVEN_AWAY = re.compile(r"(?=[^\d]{0,199}\d)(?=[^A-Za-z]{0,199}[A-Za-z])[^\s\[\]]{8,200}")
 RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "secrets.toml")
 KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
@@ -198,7 +199,8 @@ def scrub(text: str, rules: Iterable[Rule]) -> str:
     found: dict[str, str] = {}
     for name, pattern, group in rules:
         text = pattern.sub(partial(_replaced, name, group, found), text)
-    for value in sorted(filter(GIVEN_AWAY.fullmatch, found), key=len, reverse=True):
+    given = [*filter(GIVEN_AWAY.fullmatch, found)][:MOST_GIVEN]
+    for value in sorted(given, key=len, reverse=True):
         text = text.replace(value, f"[redacted:{found[value]}]")
     return text
 

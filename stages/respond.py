@@ -92,7 +92,11 @@ def _message(event: ContextBuilt) -> str:
     lines = [kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
     if len(pairs) > _MAX_LINES:
         lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
-    if not pairs and not enriched.parsed.machine and _marks_private(enriched.prompt.text):
+    if (
+        not enriched.parsed.marked
+        and not enriched.parsed.machine
+        and _marks_private(enriched.prompt.text)
+    ):
         lines.append(_ALL_PRIVATE)
     return "\n".join(lines)
 

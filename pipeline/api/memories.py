@@ -386,7 +386,16 @@ class MemoryCalls:
     ) -> Cleaned:
         from ...sinks.repair.kept_copies import clean_copies
 
-        work = partial(clean_copies, copies, forgotten, scopes, self._app.clock())
+        archive = await self._app.archive.get()
+        scope = [forgotten[0].scope]
+        work = partial(
+            clean_copies,
+            copies,
+            forgotten,
+            scopes,
+            self._app.clock(),
+            is_kept=lambda id_: bool(archive.store.get_now([id_], scope)),
+        )
         return await anyio.to_thread.run_sync(work)
 
 

@@ -27,7 +27,7 @@ from ...bus.events import (
 )
 from ...bus.sessions import LearnedResult, Message
 from ...bus.signals import degraded, emit
-from ...bus.values import Noted, Scope
+from ...bus.values import LEARN, Noted, Scope
 from ...config.settings import Settings
 from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
@@ -256,7 +256,12 @@ class SessionReviewer:
 
     def _cleaner(self, event: CompactionStarted | ReviewRequested) -> Callable[[str], str]:
         """Redacts what the session of ``event`` says, by what was given away there before too."""
-        known = self._sessions.state(event.session).part(KnownSecrets)
+        # An old session that is learned from is not to push a living one out.
+        learned = isinstance(event, ReviewRequested) and event.hook == LEARN
+        state = self._sessions.find(event.session)
+        if state is None and not learned:
+            state = self._sessions.state(event.session)
+        known = state.part(KnownSecrets) if state else KnownSecrets()
         return lambda text: self._clean(text, known)
 
     def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:

@@ -7,7 +7,7 @@ anywhere, so a list of them is kept beside the database.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -163,13 +163,19 @@ class Cleaned(Struct, frozen=True):
 
 
 def clean_copies(
-    copies: Sequence[Copy], forgotten: Sequence[Memory], scopes: Sequence[Scope], now: datetime
+    copies: Sequence[Copy],
+    forgotten: Sequence[Memory],
+    scopes: Sequence[Scope],
+    now: datetime,
+    *,
+    is_kept: Callable[[str], bool] = lambda id_: False,
 ) -> Cleaned:
     """Make sure that none of ``copies`` holds ``forgotten``, which are the versions of one memory.
 
-    Nor another memory of its scope that says the same, which may be older than it, nor passages of
-    ``scopes`` that do. All are deleted from a backup, which is then compacted. A damaged file that
-    is younger cannot be opened, so it is deleted as a whole. Not for an event loop.
+    Nor another memory of its scope that says the same, which may be older than it, unless that
+    ``is_kept`` by its id, nor passages of ``scopes`` that do. All are deleted from a backup, which is
+    then compacted. A damaged file that is younger cannot be opened, so it is deleted as a whole. Not
+    for an event loop.
     """
     cleaned, removed, left = [], [], []
     since = min(version.created_at for version in forgotten)
@@ -177,7 +183,7 @@ def clean_copies(
         try:
             if copy.is_database:
                 with keeping_date(copy.file):
-                    held = _purge(copy, forgotten, scopes, now, since)
+                    held = _purge(copy, forgotten, scopes, now, is_kept)
                 if held:
                     cleaned.append(copy.file)
             elif copy.may_hold(since):
@@ -195,18 +201,20 @@ def _purge(
     forgotten: Sequence[Memory],
     scopes: Sequence[Scope],
     now: datetime,
-    since: datetime,
+    is_kept: Callable[[str], bool],
 ) -> bool:
     """Whether ``copy`` held what was ``forgotten``, or may have held it."""
     first, texts = forgotten[0], {version.content for version in forgotten}
     with opened(copy.file, now, Outbox()) as database:
         with database.transaction() as connection:
             gone = passages.forget_saying(connection, scopes, texts)
-            for id_ in (first.id, *_saying_the_same(connection, forgotten)):
+            others = _saying_the_same(connection, forgotten)
+            for id_ in (first.id, *(one for one in others if not is_kept(one))):
                 if database.tombstones.forget(connection, id_, [str(first.scope)], now):
                     database.note_forgotten(connection, id_)
                     gone += 1
         # Also where it was forgotten before: its bytes may still be in the file.
+        since = min(version.created_at for version in forgotten)
         held = gone > 0 or copy.may_hold(since)
         if held:
             database.compact()

@@ -65,11 +65,12 @@ _COMMITTED = regex(
     r"(?P<file>[\w./*-]*\.[\w.*-]*\w)",
     re.IGNORECASE,
 )
+_NEVER = regex(rf"\b{NOT}\s+(?:ever\s+)?(?:run|call|use)?\s*`?\Z", re.IGNORECASE)
 _OPTION = r"--?[A-Za-z][\w-]*(?:=[\w:./-]+| [\w-]+:[\w-]+)?"
 _NEEDS = regex(
     rf"(?<![\w-])(?:`(?P<code>[^`\n]{{3,60}})`|(?P<command>[a-z][\w.-]*(?: [\w.:-]+){{0,2}}?))\s+"
     r"(?:here\s+|always\s+|only\s+)?(?:needs|requires|must have|must be (?:run|called) with"
-    rf"|only (?:works )?with|without)\s+`?(?P<option>{_OPTION})(?!\w)"
+    rf"|only (?:works )?with|(?P<never>without))\s+`?(?P<option>{_OPTION})(?!\w)"
     r"|\b(?:(?P<first>always\s+)?run|always\s+call)\s+(?P<run>[a-z][\w.-]*(?: [\w.:-]+){0,2}?)"
     rf"\s+with\s+`?(?P<given>{_OPTION})`?(?(first)|,? always\b)",
     re.IGNORECASE,
@@ -84,6 +85,11 @@ _STATEMENT = regex(
 _HARMS = regex(r"\b(?:break|fail|kill|lose|lost|wipe|hang|crash|destroy|drop|prune)", re.IGNORECASE)
 # What is denied is the command as it stands: with more arguments it is another one.
 _BARE = regex(r"\b(?:bare|plain|raw|blanket|alone|without)\b", re.IGNORECASE)
+# "If the tests fail, run `make clean`", "never merge before `make check` passes".
+_ASKED = regex(
+    r",|:|\b(?:first|before|after|without|forget|skip|unless|until|instead|then|merge|push|release)\b",
+    re.IGNORECASE,
+)
 _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 # "on the release branch", "against prod": where alone it is denied. An agent works on a laptop.
@@ -107,18 +113,24 @@ _SUBJECT_CUES = frozenset(
 )
 
 
+_ONE_LETTER = {"--signoff": "-s", "--force": "-f", "--verbose": "-v", "--all": "-a"}
+
+
 class Invocation(Struct, frozen=True, dict=True):
     """A command as it is run: its words in order, and its options."""
 
     words: tuple[str, ...]
     options: frozenset[str]
 
-    def has(self, option: str) -> bool:
-        """Whether ``option`` is there, also as one letter of several."""
+    def has(self, option: str, value: str = "") -> bool:
+        """Whether ``option`` is there, also as one letter of several, and its ``value`` if any."""
+        if value and not any(value in one for one in (*self.words, *self.options)):
+            return False
         if option in self.options:
             return True
-        return len(option) == 2 and any(
-            one[:1] == "-" != one[1:2] and option[1] in one[1:] for one in self.options
+        short = _ONE_LETTER.get(option, option)
+        return len(short) == 2 and any(
+            one[:1] == "-" != one[1:2] and short[1] in one[1:] for one in self.options
         )
 
 
@@ -159,7 +171,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         """Whether ``command``, in its plain form, is this one; ``said`` is all that is run."""
         run = invocation_of(command)
         if self.lacking:
-            return self._is_in(run) and f" {self.lacking} " not in f" {command} "
+            return self._is_in(run) and not run.has(*self.lacking.split()[:2])
         if not self.more:
             return run == self._denied and self._is_there(said)
         return self._is_in(run) and self._is_there(said) and not TRIES.search(command)
@@ -200,6 +212,8 @@ def commands_against(text: str) -> Iterator[DeniedCommand]:
         for found in _NEEDS.finditer(text):
             command = found["code"] or found["run"] or found["command"].split(" run ")[-1]
             option = found["option"] or found["given"]
+            if found["never"] and not _NEVER.search(text, 0, found.start()):
+                continue  # "we install without --force"
             yield DeniedCommand(command, more=True, lacking=" ".join(option.split()))
     if not said.isdisjoint(_SUBJECT_CUES):
         for pattern in (_FORBIDDEN, _HARMFUL):
@@ -227,7 +241,8 @@ def _denied_by_practice(text: str) -> Iterator[DeniedCommand]:
 def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
     more = _BARE.search(statement) is None
     for code in _CODE.finditer(statement):
-        close = 0 <= code.start() - denied < _DENIED_WITHIN
+        between = statement[denied : code.start()]
+        close = 0 <= code.start() - denied < _DENIED_WITHIN and not _ASKED.search(between)
         harms = _HARMS.search(statement, code.end(), code.end() + _HARM_WITHIN)
         if (close or harms) and " " in code[1].strip():
             yield DeniedCommand(_written(code[1]), more)

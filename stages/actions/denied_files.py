@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .claims import NEGATIONS, NOT, READ_CHARS, cues_in
+from .reading import without_redirects
 
 _EXTENSIONS = (
     "py|pyi|tsx?|jsx?|mjs|cjs|vue|svelte|go|rs|java|kts?|sql|rb|exs?|erl|cs|cpp|hpp|cc|[ch]|m|dart"
@@ -17,7 +18,7 @@ _EXTENSIONS = (
     "|ini|conf|env|sh|bash|css|scss|html|snap|ipynb|csv|lua|zig|nix|bzl|cmake|pb|prisma"
 )
 _PATH = (
-    r"`?(?<![\w./@*-])(?P<path>(?:[\w.@*{}<>-]+/)+[\w.@*{}<>-]*"
+    r"`?(?<![\w./@*{}<>-])(?P<path>(?:[\w.@*{}<>-]++/)++[\w.@*{}<>-]*+"
     rf"|[\w*-][\w*.-]*\.(?:{_EXTENSIONS})(?!\w))`?"
 )
 _CHANGES = r"(?:hand[- ]?)?(?:edit|touch|chang|modify|modif|alter|rewrit|overwrit|patch)\w*"
@@ -60,11 +61,14 @@ _ALREADY_THERE = regex(
 )
 _SENTENCE_END = regex(r"[.!?](?:\s|\Z)|\n")
 _WILD = regex(r"\*\*|\*|<[^>]*>|\{[^}]*\}")
+_MOST_WILD = 4
 # Commands that write into the files that they name.
 _WRITES = regex(
-    r"(?:sudo +)?(?:sed\b.* -[a-zA-Z]*i|perl\b.* -[a-zA-Z]*i|rm|mv|cp|git (?:rm|mv)|tee|truncate"
-    r"|touch)\b|.*>"
+    r"(?:sudo +)?(?:sed\b.* -[a-zA-Z]*i|perl\b.* -[a-zA-Z]*i|rm|mv|git (?:rm|mv)|tee|truncate"
+    r"|touch)\b"
 )
+_COPIES = regex(r"(?:sudo +)?cp\b")
+_REDIRECTED = regex(r">>?\s*([\w./@-]+)")
 _FILE_WORD = regex(r"[\w./@-]+")
 
 
@@ -110,7 +114,8 @@ def files_against(text: str) -> Iterator[DeniedFile]:
             end = _SENTENCE_END.search(text, found.end())
             said = text[found.start() : end.start() if end else len(text)]
             file = DeniedFile(path, _ALREADY_THERE.search(said) is not None)
-            if len(path) > 2 and file.key:
+            wild = sum(1 for _ in _WILD.finditer(path))
+            if len(path) > 2 and file.key and wild <= _MOST_WILD:
                 yield file
 
 
@@ -124,5 +129,10 @@ def file_keys(paths: Sequence[str]) -> Iterator[str]:
 
 def files_written(command: str) -> Iterator[str]:
     """The files that the single ``command`` may write into, as it names them."""
+    command = without_redirects(command)
+    yield from _REDIRECTED.findall(command)
+    words = [word for word in _FILE_WORD.findall(command) if "." in word or "/" in word]
     if _WRITES.match(command):
-        yield from (word for word in _FILE_WORD.findall(command) if "." in word or "/" in word)
+        yield from words
+    elif _COPIES.match(command):
+        yield from words[-1:]

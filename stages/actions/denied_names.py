@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .claims import FOREIGN, NEGATIONS, NOT, READ_CHARS, cues_in
-from .written import IDENTIFIER, Written
+from .written import FILLER, IDENTIFIER, Written, stems
 
 _NAME = (
     r"(?:`[^`\n]{2,60}`|--?[A-Za-z][\w-]+|(?!(?:for|in|on|from|per|to|at|it|its|they|we|i|the|this|that"
     r"|since|because|as|but|so|if|when|use|always|only|just|instead)\b)"
-    r"[@:]?[A-Za-z_]\w*(?:(?:::|->|[./-])\w+)*(?:\(\))?!?)"
+    r"[@:]?[A-Za-z_]\w*+(?:(?:::|->|[./-])\w++)*+(?:\(\))?!?)"
 )
 _ARTICLE = r"(?:(?:an?|the|any|more|own|new|bare|plain|raw|direct|local|global)\s+){0,2}"
 _USE = (
@@ -92,12 +92,6 @@ _PLACE = regex(r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*|(?<![\w./-])\w[\w-]*\.[a-z]{
 _IS_SCOPE = regex(
     r"(?:(?:\A|[.;:]\s+)(?:everything\s+)?|\b(?:in|under|inside|within)\s+`?)\Z", re.I
 )
-_WORD = regex(r"[a-z]{3,}")
-_FILLER = frozenset(
-    "the any all this that its are for from into new our not never use using with and you can"
-    " don they them there here must should have has was were will only always instead but".split()
-)
-_STEM = 5
 _EVERYWHERE = frozenset("repo repos monor proje codeb code place purpo thing work".split())
 
 
@@ -124,22 +118,16 @@ class DeniedName(Struct, frozen=True):
 
     def is_used_by(self, written: Written) -> bool:
         """Whether what is new uses the name, and where the rule holds."""
-        is_library = self._is_library_of(written)
+        is_library = self.name.casefold() in written.brought_in
         if not (is_library or self._is_code_of(written)):
             return False
         if any(place in written.path for place in self.allowed):
             return False
         if self.places and not any(place in written.path for place in self.places):
             return False
-        words = stems(written.said)
+        words = written.stems
         shared = (self.topic,) if is_library else (self.subject, self.topic)
         return all(not asked or asked & words for asked in shared)
-
-    def _is_library_of(self, written: Written) -> bool:
-        """Whether it is imported, installed or run."""
-        folded = self.name.casefold()
-        programs = (command.partition(" ")[0].casefold() for command in written.commands)
-        return folded in written.libraries() or folded in programs
 
     def _is_code_of(self, written: Written) -> bool:
         if not self.like_code:
@@ -152,12 +140,6 @@ class DeniedName(Struct, frozen=True):
         if any(map(found.search, written.commands)):
             return True
         return bool(found.search(written.added)) and not found.search(written.removed)
-
-
-def stems(text: str) -> frozenset[str]:
-    """The beginnings of the words of ``text`` that say something."""
-    words = _WORD.findall(text.casefold())
-    return frozenset(word[:_STEM] for word in words if word not in _FILLER)
 
 
 def names_against(text: str) -> Iterator[DeniedName]:
@@ -217,7 +199,7 @@ def _denied(text: str, names: str, end: int, form: Form) -> Iterator[DeniedName]
     for part in _SPLIT.split(names):
         name = part.strip("`").rstrip(".,;:")
         like_code = _LIKE_CODE.search(name) is not None
-        if len(name) > 2 and name.casefold() not in _FILLER and (is_whole or like_code):
+        if len(name) > 2 and name.casefold() not in FILLER and (is_whole or like_code):
             subject = stems(text.replace(name, "")) if form.has_subject else frozenset()
             yield DeniedName(name, like_code, form.is_key, allowed, within, subject, topic)
 

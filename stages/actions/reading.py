@@ -20,6 +20,7 @@ _OUTSIDE_PARTS = 3
 _READ_CHARS = 6_000
 # Where one command of a shell line ends and the next begins.
 _SEPARATOR = regex(r"&&|\|\||[;\n|]|(?P<quoted>'[^']*'|\"(?:[^\"\\]|\\.)*+\")")
+_TO_NOWHERE = regex(r"\d*>&\d|&?\d*>>?\s*/dev/null")
 _HERE_DOCUMENT = regex(
     r"(?P<line><<-?[ \t]*(?P<mark>['\"]?)(?P<word>\w{1,40})(?P=mark)[^\n]*)\n"
     r"(?P<text>.*?)(?:\n[ \t]*(?P=word)(?=\s|\Z)|\Z)",
@@ -156,7 +157,7 @@ def plain_commands(command: str) -> Iterator[str]:
     plain = " ".join(_SAME_PROGRAM.sub(_usual_name, plain).split())
     yield plain
     if wrapped := _WRAPPED.match(plain):
-        for inner in _separated(wrapped["quoted"] or wrapped["rest"]):
+        for inner in _separated(wrapped["quoted"] or wrapped["rest"] or ""):
             yield " ".join(_RUNNER.sub("", inner, count=1).split())
 
 
@@ -166,7 +167,12 @@ def _usual_name(program: re.Match[str]) -> str:
 
 def looks(command: str) -> bool:
     """Whether the single ``command`` only looks, and changes nothing."""
-    return _LOOKS.match(command) is not None and ">" not in command
+    return _LOOKS.match(command) is not None and ">" not in without_redirects(command)
+
+
+def without_redirects(command: str) -> str:
+    """``command`` without what sends its output to nowhere, or one output to the other."""
+    return _TO_NOWHERE.sub("", command)
 
 
 def _changed(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -32,6 +32,10 @@ HARMLESS_PLACE = regex(
 """What concerns nobody else."""
 
 
+# What says of the whole shell line that it is about one's own: "docker compose up -d db && …".
+_OWN_PLACE = regex(r"\b(?:localhost|127\.0\.0\.1|docker|sandbox)\b")
+
+
 class Rules(Struct, frozen=True):
     """What a memory says is not to be done."""
 
@@ -59,13 +63,15 @@ class Deed:
 
     def __init__(self, action: ActionText) -> None:
         self._changes = tuple(one for one in action.commands if not looks(one))
-        self._ran = tuple(plain for one in self._changes for plain in plain_commands(one))
+        self._is_local = any(map(_OWN_PLACE.search, self._changes))
+        self._commands = [(one, tuple(plain_commands(one))) for one in self._changes]
+        self._ran = tuple(plain for _, ran in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(path for one in self._changes for path in files_written(one))
         self._is_new = not action.is_existing
         said = (action.path, action.purpose, *self._changes, *action.added)
         self._said = "\n".join(said)
-        self._is_harmless = HARMLESS_PLACE.search("\n".join(said[1:])) is not None
+        self._is_harmless = HARMLESS_PLACE.search("\n".join(action.added)) is not None
         self._code = Written(
             path=action.path,
             added="" if DOCUMENT.search(action.path) else without_comments(action.added),
@@ -89,12 +95,22 @@ class Deed:
     def breaks(self, text: str) -> bool:
         """Whether this breaks a rule that the memory ``text`` states by name."""
         rules = rules_of(text)
-        if self._is_harmless and SHARED_PLACE.search(text):
+        if any(map(self._changes_file, rules.files)):
+            return True
+        is_shared = SHARED_PLACE.search(text) is not None
+        if any(self._runs(denied, is_shared) for denied in rules.commands):
+            return True
+        if is_shared and self._is_harmless:
             return False
-        return (
-            any(denied.is_run_by(one, self._said) for denied in rules.commands for one in self._ran)
-            or any(map(self._changes_file, rules.files))
-            or any(denied.is_used_by(self._code) for denied in rules.names)
+        return any(denied.is_used_by(self._code) for denied in rules.names)
+
+    def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
+        """Whether a command is ``denied``; what is not to be done to others may be done locally."""
+        return any(
+            denied.is_run_by(plain, whole)
+            for whole, ran in self._commands
+            if not (is_shared and (self._is_local or HARMLESS_PLACE.search(whole)))
+            for plain in ran
         )
 
     def keeps(self, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -26,13 +27,26 @@ _MANIFEST = regex(
     r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|Pipfile|pubspec\.yaml|requirements[\w/.-]*\.txt"
     r"|composer\.json|go\.mod|Gemfile)\Z"
 )
-_REQUIRED = regex(r"[\"']?(@?[A-Za-z][\w./-]+)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)")
+_REQUIRED = regex(
+    r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
+)
 _VERSION = regex(r"(?<=.)[@=<>~!\[].*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
 """A name in code, or in the name of an option."""
 
 
-class Written(Struct, frozen=True):
+_WORD = regex(r"[a-z]{3,}")
+FILLER = frozenset(
+    "push merge commit deploy release run skip forget start stop build ship touch edit change"
+    " the any all this that its are for from into new our not never use using with and you can"
+    " don they them there here must should have has was were will only always instead but".split()
+)
+"""Words that say nothing, or name what is done rather than what is used."""
+
+_STEM = 5
+
+
+class Written(Struct, frozen=True, dict=True):
     """What an action writes and runs, as far as it is new.
 
     ``added`` and ``removed`` are lines without comments, ``commands`` those that change something,
@@ -51,8 +65,14 @@ class Written(Struct, frozen=True):
         ran = IDENTIFIER.findall("\n".join(self.commands))
         return {name.casefold() for name in new.union(ran)}
 
-    def libraries(self) -> frozenset[str]:
-        """What is imported or installed, and was not before, folded."""
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The beginnings of the words of ``said``."""
+        return stems(self.said)
+
+    @cached_property
+    def brought_in(self) -> frozenset[str]:
+        """What is imported, installed or run, and was not before, folded."""
         imported = _imported(self.added) - _imported(self.removed)
         if _MANIFEST.search(self.path):
             imported |= set(_REQUIRED.findall(self.added)) - set(_REQUIRED.findall(self.removed))
@@ -63,7 +83,8 @@ class Written(Struct, frozen=True):
             for word in install["packages"].split()
             if not word.startswith("-")
         )
-        return frozenset(name.casefold() for name in (*imported, *installed))
+        programs = (command.partition(" ")[0] for command in self.commands)
+        return frozenset(name.casefold() for name in (*imported, *installed, *programs))
 
 
 def _imported(code: str) -> set[str]:
@@ -73,3 +94,9 @@ def _imported(code: str) -> set[str]:
 def without_comments(lines: tuple[str, ...]) -> str:
     """The ``lines`` of code as one text; what only explains them is left out."""
     return "\n".join(_COMMENT_BEHIND.sub("", line) for line in lines if not _COMMENT.match(line))
+
+
+def stems(text: str) -> frozenset[str]:
+    """The beginnings of the words of ``text`` that say something."""
+    words = _WORD.findall(text.casefold())
+    return frozenset(word[:_STEM] for word in words if word not in FILLER)

@@ -98,7 +98,8 @@ def _closing(said: str) -> Closing | None:
         return None
     line = " ".join(said.split())  # the forms take time with the cube of a run of blanks
     if free := _FREE.match(line):
-        return Closing(said, _named(free["what"]))
+        what = _named(free["what"])
+        return Closing(said, what) if what else None
     if any(map(is_negation, spelled)):
         return None
     forms = (_STATES, _WORKS, _DID, _THEY_DID)
@@ -138,8 +139,9 @@ def _names_all(closing: Closing, content: str) -> bool:
 
 
 def _is_about(closing: Closing, content: str) -> bool:
-    if all(map(_TICKET_NAME.fullmatch, closing.what)):
-        return True
+    if closing.what and all(map(_TICKET_NAME.fullmatch, closing.what)):
+        words = (canonical(word) for one in _read(content) for word in one.words)
+        return closing.what == set(filter(_TICKET_NAME.fullmatch, words))
     return any(closing.what <= one.topic for one in _read(content)[:1])
 
 

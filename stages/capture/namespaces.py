@@ -42,7 +42,8 @@ _IS_OVER = regex(
 )
 _IN_THE_WAY = regex(
     r"\b(?:can ?not|can['\u2019]t|could(?:n['\u2019]t| not)|unable|nobody|no one|nothing"
-    r"|block\w*|stuck|wait\w*|until|till|need\w*|miss\w*|lost)\b",
+    r"|block\w*|stuck|wait\w*|until|till|need\w*|miss\w*|lost"
+    r"|fail\w*|break\w*|broken?|down)\b",
     re.IGNORECASE,
 )
 _MOST_SENTENCES = 4

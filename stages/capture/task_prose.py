@@ -111,8 +111,8 @@ _UNSOLVED = regex(
     r"(?: yet| really)* (?:find|found|figure|figured|see|seen|tell|work(?:ed)? out|pin(?:ned)? down"
     r"|identify|identified|determine|determined|locate|located|understand|understood|explain)"
     r"(?: out)?(?: yet)? (?:why|where|who|what (?:causes?|caused|triggers?)|(?:the|its|any|a)"
-    r" (?:\w+ )?(?:reason|cause|culprit|source))\b"
-    r"|\b(?:i|we) (?:have )?(?:stopped|stop|paused) (?:t?here)\b",
+    r" (?!other\b)(?:\w+ )?(?:reason|cause|culprit|source))\b(?! the old\b)"
+    r"|\b(?:i|we) (?:have )?(?:stopped|stop|paused) (?:t?here)\b(?=\s*(?:[.,;!]|$))",
     re.MULTILINE,
 )
 # What a user says of what was done. An order to undo it stands alone: else it goes on otherwise.

@@ -171,9 +171,14 @@ def _may_be_meant(one: General) -> bool:
     return is_word and bool(one.known or one.article or len(one.thing) <= _SHORT)
 
 
+_PROPERTIES = frozenset(
+    "url dsn ttl port key token version host hostname address path password limit timeout".split()
+)
+
+
 def _may_be_defined(one: General) -> bool:
     """What has no article has to be a known name, or one word that may be a name."""
-    if _NUMBER.search(one.thing) is not None:
+    if _NUMBER.search(one.thing) is not None or one.thing.split()[-1] in _PROPERTIES:
         return False
     if " " in one.thing or one.known or one.article:
         return bool(one.known or one.article)
@@ -206,7 +211,10 @@ _DEFINES = (
     r"(?<![\w-]){}\)? ?(?:=|(?:means?|stands? for|(?:is|are)(?: short for)?"
     r"(?! (?:not|no|now|never|on|in|at|only|\w+ed|\w+ing)\b))\b|\()"
 )
-_OWN = r"(?<![\w-])(?:(?:the|our) |`){}(?![\w-])|(?<![\w-]){}(?:: | \d)|(?:is|called) `?{}(?![\w-])"
+_OWN = (
+    r"(?<![\w-])(?:(?:the|our) |`){}(?![\w-])|(?<![\w-]){}(?:: | \d|, (?:the|our|an?)\b)"
+    r"|(?:is|called) `?{}(?![\w-])"
+)
 
 
 def _defines(one: General, text: str, relevance: float) -> bool:
@@ -216,7 +224,7 @@ def _defines(one: General, text: str, relevance: float) -> bool:
 def _tells_what_it_is(one: General, text: str, relevance: float) -> bool:
     """A definition; of a word that nobody else may know, also what names it as the project's."""
     own = _OWN.replace("{}", re.escape(one.thing))
-    theirs = one.known or one.article
+    theirs = one.article or not TECHNOLOGIES.isdisjoint(one.thing.split())
     return _defines(one, text, relevance) or (not theirs and re.search(own, text) is not None)
 
 
@@ -233,6 +241,7 @@ def _shares(one: General, text: str, relevance: float) -> bool:
     return len(one.words().intersection(words_of(text))) > 1
 
 
+_MADE = regex(r"\b(?:founded|invented|created|wrote|written|made|built)\b", re.IGNORECASE)
 _ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {
     "never": lambda one, text, relevance: False,
     "named": _defines,
@@ -242,7 +251,7 @@ _ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {
     "likely": lambda one, text, relevance: relevance >= _SURELY,
     "bought": lambda one, text, relevance: re.search(r"\b(?:buy|bought)\b", text) is not None,
     "shared": _shares,
-    "made": lambda one, text, relevance: one.other in text,
+    "made": lambda one, text, relevance: _MADE.search(text) is not None,
     "reached": lambda one, text, relevance: _REACHED.search(text) is not None,
     "away": lambda one, text, relevance: _AWAY.search(text) is not None,
     "private": lambda one, text, relevance: one.other in text,

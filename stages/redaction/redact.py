@@ -196,7 +196,9 @@ def _is_prose(run: str) -> bool:
     """Whether ``run``, after a line that ends with a whole secret, begins a sentence or a list."""
     words = _BETWEEN_WORDS.split(run)
     return all(
-        len(word) < _REST_CHARS if word.isalpha() else _SMALL_NUMBER.fullmatch(word)
+        (len(word) < _REST_CHARS and (word.islower() or word.isupper() or word.istitle()))
+        if word.isalpha()
+        else _SMALL_NUMBER.fullmatch(word)
         for word in words
     )
 

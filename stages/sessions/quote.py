@@ -93,7 +93,7 @@ def quote_sessions(
             outcome, why = "said_by_memories", "the memories beside it say the same"
             if not memories:
                 outcome, why = "not_relevant", "nothing in it tells anything"
-        elif shown_keys(said).issubset(shown):
+        elif (whole := shown_keys(_as_said(hit, said))).issubset(shown):
             outcome, why = "already_shown", "already shown in this session"
         elif left < MIN_TOKENS:
             outcome, why = "no_room", _NO_ROOM
@@ -106,10 +106,16 @@ def quote_sessions(
                 outcome, why = "no_room", _NO_ROOM
         if one is not None:
             made.append(one)
-            keys |= shown_keys(said)
+            keys |= whole
             left -= one.size.tokens
         verdicts.append(_verdict(hit, outcome, why))
     return Quoted(tuple(made), tuple(verdicts), keys)
+
+
+def _as_said(hit: SessionHit, told: Sequence[Passage]) -> list[Passage]:
+    """The passages of ``hit`` of which ``told`` are what is quoted, with all that was said."""
+    ids = {passage.id for passage in told}
+    return [passage for passage in hit.passages if passage.id in ids]
 
 
 def refused(hits: Sequence[SessionHit], why: str) -> Quoted:

@@ -146,7 +146,10 @@ def _rest(passage: Passage, memories: Sequence[Memory]) -> str:
 
 def _is_in(sentence: str, texts: Sequence[str]) -> bool:
     bare = sentence.rstrip(" .!")
-    return any((bare in text and " " in bare) or text.rstrip(" .!") in sentence for text in texts)
+    return any(
+        (bare in text and " " in bare) or (text.strip(" .!") and text.rstrip(" .!") in sentence)
+        for text in texts
+    )
 
 
 def _is_outdated(passage: Passage, memories: Sequence[Memory]) -> bool:
@@ -159,7 +162,7 @@ def _is_outdated(passage: Passage, memories: Sequence[Memory]) -> bool:
 
 def _is_said(passage: Passage, texts: Sequence[str], memories: Sequence[Memory]) -> bool:
     said = one_line(passage.text).casefold()
-    if any(said in text for text in texts):
+    if any(said in text and (" " in said or said == text) for text in texts):
         return True
     if len(said) > _CLAIM_CHARS:
         return False

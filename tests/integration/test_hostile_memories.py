@@ -25,7 +25,8 @@ def told(shared):
     """All of them kept in several namespaces; the raw answers of the hook and of explain."""
     for number, text in enumerate(HOSTILE.values()):
         for namespace in ("decisions", "tasks", "patterns", "gotchas"):
-            shared.run("capture", "-", "--namespace", namespace, "--tags", f"t{number}", stdin=text)
+            where = ("--namespace", namespace, "--tags", f"t{number}")
+            shared.run("capture", "-", *where, stdin=f"{text}\nOf {namespace}.")
     return shared
 
 

@@ -145,7 +145,13 @@ async def test_a_text_that_was_kept_twice_is_gone_from_a_copy_that_is_older(tmp_
         lambda: clean_copies(copies, [again], [again.scope], START + timedelta(days=1))
     )
 
+    spared = anyio.to_thread.run_sync(
+        lambda: clean_copies(
+            copies, [again], [again.scope], START + timedelta(days=1), is_kept=lambda id_: True
+        )
+    )
     assert cleaned.cleaned == (backup,), "the other one is left as it is"
+    assert (await spared).cleaned == ()
     assert said["content"].encode() not in backup.read_bytes()
 
 

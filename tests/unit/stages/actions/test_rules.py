@@ -165,6 +165,35 @@ def test_a_rule_holds_where_it_says_that_it_does(rule, path, written):
     assert not breaks(rule, deed(path=path, written=written))
 
 
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("Never edit files in gen/", "node gen/check.js 2>&1 | tail -5"),
+        ("Never edit files in gen/", "cp gen/x.ts src/"),
+        ("Never edit files in gen/", "cat gen/x.ts > /tmp/x"),
+        ("If the tests fail, run `make clean` first.", "make clean"),
+        (
+            "When the container hangs, run `docker compose restart web`.",
+            "docker compose restart web",
+        ),
+        ("Never merge without running `make check`.", "make check"),
+        ("`pytest` needs --timeout", "pytest --timeout=60"),
+        ("`git commit` requires --signoff", "git commit -sm x"),
+        ("`pytest` needs -n 4", "pytest -n4"),
+        ("We install with `npm ci` without --force", "npm ci"),
+        ("Never run terraform apply against prod.", "docker run x && terraform apply prod.plan"),
+        ("Never push before `make test` passes", "bash -c ''; ls"),
+    ],
+)
+def test_what_a_memory_recommends_or_only_reads_is_no_rule_broken(rule, command):
+    assert not breaks(rule, deed(command))
+
+
+def test_what_else_a_shell_line_does_hides_no_broken_rule():
+    assert breaks("Never force-push to main.", deed("npm test && git push --force origin main"))
+    assert breaks("Never run terraform apply against prod.", deed("terraform apply prod.plan"))
+
+
 def test_rules_are_kept_apart_by_what_is_shared_and_what_is_ones_own():
     rule = "Never run bare `alembic upgrade head` against staging or prod"
     assert breaks(rule, deed("alembic upgrade head"))
