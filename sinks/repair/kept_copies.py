@@ -173,9 +173,9 @@ def clean_copies(
     """Make sure that none of ``copies`` holds ``forgotten``, which are the versions of one memory.
 
     Nor another memory of its scope that says the same, which may be older than it, unless that
-    ``is_kept`` by its id, nor passages of ``scopes`` that do. All are deleted from a backup, which
-    is then compacted. A damaged file that is younger cannot be opened, so it is deleted as a whole. Not
-    for an event loop.
+    ``is_kept`` by its id, nor passages of ``scopes`` that do. All are deleted from a backup,
+    which is then compacted. A damaged file that is younger cannot be opened, so it is deleted as
+    a whole. Not for an event loop.
     """
     cleaned, removed, left = [], [], []
     since = min(version.created_at for version in forgotten)
