@@ -112,7 +112,9 @@ def files_against(text: str) -> Iterator[DeniedFile]:
         for found in denial.finditer(text):
             path = found["path"].rstrip(".").removeprefix("./").lstrip("/")
             end = _SENTENCE_END.search(text, found.end())
-            said = text[found.start() : end.start() if end else len(text)]
+            ends = (one.end() for one in _SENTENCE_END.finditer(text, 0, found.start()))
+            begin = max(ends, default=0)
+            said = text[begin : end.start() if end else len(text)]
             file = DeniedFile(path, _ALREADY_THERE.search(said) is not None)
             wild = sum(1 for _ in _WILD.finditer(path))
             if len(path) > 2 and file.key and wild <= _MOST_WILD:
