@@ -39,9 +39,12 @@ _SMALLEST = 1e-4
 
 
 class Matcher:
-    """Matches one action with the memories that a search found for it, best first."""
+    """Matches one action with the memories that a search found for it, best first.
 
-    def __init__(self, action: ActionText, hits: Sequence[Hit]) -> None:
+    ``deed`` is the action as it was prepared already, if it was.
+    """
+
+    def __init__(self, action: ActionText, hits: Sequence[Hit], deed: Deed | None = None) -> None:
         self._action = action
         self._hits = hits
         self._claims = [claims_of(hit.memory.content) for hit in hits]
@@ -53,7 +56,7 @@ class Matcher:
         said = " ".join((ran, *action.added))
         self._is_harmless_place = HARMLESS_PLACE.search(said) is not None
         self._is_shared_place = SHARED_PLACE.search(said) is not None
-        self._deed = Deed(action)
+        self._deed = deed or Deed(action)
 
     def relevance(self, at: int) -> float:
         """The probability, 0–1, that the hit at place ``at`` warns of the action."""

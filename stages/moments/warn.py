@@ -59,13 +59,15 @@ class Searcher(Struct, frozen=True):
         keys = action_keys(deed, commands)
         known = await self.warnings.warning(keys, event.place.readable) if keys else ()
         found = [_by_name(memory, deed) for memory in known]
-        rated = [*found, *await self._search(action, event)]
+        rated = [*found, *await self._search(action, deed, event)]
         return [one for hit in rated if (one := _by_record(hit, commands)) is not None]
 
-    async def _search(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
+    async def _search(
+        self, action: ActionText, deed: Deed, event: ActionProposed
+    ) -> list[RatedHit]:
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
         hits = (await self.recall.recall(query)).hits
-        matcher = Matcher(action, hits)
+        matcher = Matcher(action, hits, deed)
         return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
 
 
