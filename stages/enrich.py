@@ -31,7 +31,7 @@ from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .language.questions import asking_part, read_question
-from .language.topics import retrieval_words
+from .language.topics import names_a_subject, retrieval_words
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
@@ -298,7 +298,7 @@ async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _
 async def _search_sessions(
     event: PromptParsed, conversations: Conversations, gathered: _Gathered
 ) -> None:
-    if event.parsed.machine:
+    if event.parsed.machine or not names_a_subject(event.parsed.text):
         return
     prompt = event.prompt
     try:

@@ -295,11 +295,13 @@ def bearing(
 def _covered(subject: Subject, guide: Guide) -> float:
     """The share of the order's content words that ``guide`` names as what it is about.
 
-    One of several says nothing: 0 then.
+    One of several says nothing, nor does a verb alone ("run it again"): 0 then.
     """
     named = {*words_of(" ".join((guide.title, *guide.applicable_when))), *guide.tags}
     content = subject.content_words
     shared = content & named
+    if content <= HANDLING_VERBS:
+        return 0.0
     return len(shared) / len(content) if len(shared) >= min(2, len(content)) > 0 else 0.0
 
 

@@ -7,18 +7,29 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, repeat
 
 from ...bus.prompts import Entity, Evidence, IntentType
+from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from .sentences import Sentence, phrase_at, word_spans
-from .words import KINDS, STOP_WORDS, TECHNOLOGIES, fold, word_list
+from .words import KINDS, STOP_WORDS, TECHNOLOGIES, fold, word_list, words_of
 
 MAX_TOPICS = 5
 MAX_RETRIEVAL_WORDS = 120
 _CHOICE_CHARS = 200
+_SHORT_CHARS = 100
 
 TRIGGER_WORDS = word_list("trigger_words")
 _ACTIONS = word_list("actions")
 # What a question says of itself, or of the kind of memory that it wants, and not of its subject.
 ASKING_WORDS = word_list("asking_words")
+_ASKS = regex(
+    rf"\b(?:{'|'.join(sorted(word_list('question_words')))})\b"
+    r"|\b(?:is|are|was|were|did|does)\b|\b(?:do|have|can|could|should|may) (?:i|we|you|they)\b"
+)
+NAMED = regex(r"[^\W\d][._/]\w|[a-z][A-Z]|[^\W\d]\d")
+"""What is written like the name of a file or a symbol."""
+
+_ORDERS = word_list("order_verbs")
+_SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset(
     """
@@ -37,6 +48,20 @@ def extract_topics(read: Sequence[Sentence], evidence: Sequence[Evidence]) -> tu
     """
     anchors = [anchor for one in evidence for anchor in _located(read, one)]
     return topics_of(read, anchors)
+
+
+def names_a_subject(text: str) -> bool:
+    """Whether a prompt asks, or has two words that say what it is about. English is told apart.
+
+    "Run it again", "set it to 60s" and "thanks for everything" are about what was just done.
+    """
+    if "?" in text or len(text) > _SHORT_CHARS or language_of(text) != ENGLISH:
+        return True
+    folded = fold(text)
+    if _ASKS.search(folded) or NAMED.search(text):
+        return True
+    own = [one for one in words_of(folded) if one not in _SAYS_LITTLE and not one[0].isdigit()]
+    return len(set(own[1:] if own and own[0] in _ORDERS else own)) > 1
 
 
 def topics_of(read: Sequence[Sentence], anchors: Sequence[Anchor]) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ from datetime import datetime
 
 from ...bus.sessions import Passage, Speaker
 from ...config.languages import ENGLISH, language_of
+from ...config.patterns import regex
 from ..language.sentences import sentences
+from ..language.topics import NAMED
 from ..language.words import word_list, words_of
 from ..text.envelope import neutralise, preview
 from ..text.markup import split_markers
@@ -24,6 +26,7 @@ MAX_REMINDER_CHARS = 160
 
 _SMALL_TALK = word_list("small_talk")
 _FEWEST_WORDS = 2
+_ACRONYM = regex(r"\b[A-Z]{2}[A-Z0-9]*\b")
 # They belong to the word that follows: "[ci] run it nightly".
 _OPENING_SIGNS = "[({<\"'`*@#~./-"
 
@@ -33,13 +36,15 @@ def last_session(
 ) -> str:
     """The lines for the envelope about the session of ``passages``.
 
-    "" where nobody asked anything in it; ``clean`` redacts. A session whose agent said nothing is
-    told by its requests alone: the first, and the last if that is another one.
+    "" where nobody asked anything in it; ``clean`` redacts. Where the agent said nothing to the
+    last request, the requests stand alone: the first, and the last if that is another one.
     """
     asked = _first(passages, "user")
     if asked is None:
         return ""
-    latest, ended = _first(passages[::-1], "user"), _first(passages[::-1], "agent")
+    latest = _first(passages[::-1], "user")
+    since = passages[passages.index(latest[0]) :] if latest else passages
+    ended = _first(since[::-1], "agent")
     day = day_of(asked[0].said_at, now)
     lines = [f"- {short_id(asked[0].session)} · {day} · the last one in this project"]
     lines.append(_line("The user asked", asked[1], clean))
@@ -67,18 +72,24 @@ def _asked(passage: Passage) -> str:
 
 
 def _from_work_on(text: str) -> str:
-    """``text`` from the first sentence on that says something of any work; "" if none does.
+    """``text`` from the first sentence on that says something of any work.
 
-    Of another language than English it is not known what says nothing.
+    "" where it says too little: one word that is no name. Of another language than English only a
+    word of goodbye is known.
     """
     if language_of(text) != ENGLISH:
-        return text
+        spoken = set(words_of(text))
+        return "" if spoken and spoken <= _SMALL_TALK else text
+    start, said = len(text), set[str]()
     for sentence in sentences(text):
-        said = set(words_of(" ".join(sentence.words))) - _SMALL_TALK
-        if len(said) >= _FEWEST_WORDS:
-            before = text[: sentence.spans[0][0]]
-            return text[len(before.rstrip(_OPENING_SIGNS)) :]
-    return ""
+        own = set(words_of(" ".join(sentence.words))) - _SMALL_TALK
+        if own:
+            start = min(start, sentence.spans[0][0])
+            said |= own
+    own_name = _ACRONYM.search(text[start:]) or NAMED.search(text[start:])
+    if len(said) < _FEWEST_WORDS and not own_name:
+        return ""
+    return text[len(text[:start].rstrip(_OPENING_SIGNS)) :]
 
 
 def _line(what: str, text: str, clean: Callable[[str], str]) -> str:

@@ -7,6 +7,7 @@ from subcog.stages.language.topics import (
     MAX_TOPICS,
     as_choice,
     extract_topics,
+    names_a_subject,
     retrieval_words,
 )
 
@@ -109,3 +110,34 @@ def test_a_prompt_of_stop_words_has_nothing_to_search_for():
 )
 def test_a_kind_of_tool_is_a_choice_of_names(question, choice):
     assert as_choice(question) == choice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok weekend! thx for everything",
+        "have a nice weekend!",
+        "run it again",
+        "set the timeout to 30",
+        "open a PR for this branch",
+        "deploy it to staging",
+    ],
+)
+def test_what_is_about_what_was_just_done_names_no_subject(text):
+    assert not names_a_subject(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PRs?",
+        "where is it",
+        "mqtt keepalive",
+        "add a retry to the uploader",
+        "do we pin it",
+        "Wie oft?",
+        "Führe den Import noch einmal aus",
+    ],
+)
+def test_what_asks_or_names_its_subject(text):
+    assert names_a_subject(text)

@@ -48,6 +48,28 @@ def test_a_session_in_which_only_a_note_was_kept_is_not_told():
     )
 
 
+def test_the_end_of_another_request_is_not_told_as_that_of_the_last():
+    lines = told(
+        ("user", "Deploy the branch to staging"),
+        ("agent", "The staging deploy is blocked until the certificate is renewed."),
+        ("user", "the certificate is renewed now"),
+        ("agent", "Great!"),
+        ("user", "ok ciao"),
+        ("agent", "Ciao."),
+    )
+    assert lines[1:] == [
+        "  > The user asked: Deploy the branch to staging",
+        "  > The user's last request: the certificate is renewed now",
+    ]
+
+
+@pytest.mark.parametrize("text", ["do the LRU thing", "now the exporter. use streaming"])
+def test_a_short_request_is_told_from_its_first_word_of_any_work_on(text):
+    assert told(("user", f"back. {text}"), ("agent", "Done, it is."))[1] == (
+        f"  > The user asked: {text}"
+    )
+
+
 def test_where_nobody_asked_anything_nothing_is_told():
     assert told() == told(("agent", "Done.")) == []
 
