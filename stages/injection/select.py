@@ -69,8 +69,8 @@ def choose(
     lifts an irrelevant one in. Of two that contradict each other the newer is kept, even where it
     was shown before and brings nothing, and as relevant as the older; of two that say the same, the
     better, and of copies of one text the project's. What is ``known`` of their use moves the
-    floors, where there are any, and decides between two of equal value. What the agent's own files
-    instruct it anyway brings nothing.
+    floors and decides between two of equal value, but not where there is no floor: what was looked
+    up stays in its order. What the agent's own files instruct it anyway brings nothing.
     """
     learned, instructed = known.learned, known.instructed
     shifts = {c.memory.id: learned.shift(c.memory.id) if floor else 0.0 for c in candidates}
@@ -78,7 +78,9 @@ def choose(
     wanted = _keep(candidates, why, lambda c: BURIED if learned.is_buried(c.memory.id) else None)
     current = _keep(wanted, why, lambda c: _stale(c, now))
     newer = _replaced(current, min(floor, beside))
-    current = list(_by_use(sorted(current, key=lambda c: -c.value), learned))
+    current = sorted(current, key=lambda c: -c.value)
+    if floor:
+        current = list(_by_use(current, learned))
     answered = any(_irrelevant(c, floor, shifts[c.memory.id]) is None for c in current)
     least = beside if answered else floor
     fit = _keep(current, why, lambda c: _irrelevant(c, least, shifts[c.memory.id]))

@@ -242,6 +242,11 @@ def test_of_two_of_equal_value_the_one_that_helped_comes_first():
     assert chosen(candidates(0.71, 0.7), learned, ceiling=1)[0] == [id_of(1)]
 
 
+def test_what_was_looked_up_stays_in_its_order():
+    learned = Learned(FakeUses({id_of(2): Usefulness(helped=5.0)}))
+    assert chosen(candidates(1.0, 1.0), learned, floor=0.0)[0] == [id_of(1), id_of(2)]
+
+
 @pytest.mark.parametrize("use", [Usefulness(), Usefulness(helped=9.0), Usefulness(idle=9.0)])
 def test_what_was_learned_lies_within_its_interval(use):
     learned = Learned(FakeUses({"mem_1": use}))
