@@ -1,8 +1,9 @@
 """Finds the lines that an agent writes in order to have them kept.
 
-Such a line begins with a bold label (``**Decision**: …``), or with ``[remember]`` or
-``[remember:namespace]``. It is one memory; the label becomes its namespace. Labels within code,
-quotations and other people's texts do not count, nor does a line that says nothing ("none").
+Such a line begins with a bold label (``**Decision**: …``), a plain one of those that mostly mean it
+(``Decision: …``), or with ``[remember]`` or ``[remember:namespace]``. It is one memory; the label
+becomes its namespace. Labels within code, quotations and other people's texts do not count, nor
+does a line that says nothing ("none").
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from .statements import own_lines
 
 LABELS: dict[str, tuple[str, str]] = {
     "decision": ("decision", "decisions"),
+    "key decision": ("decision", "decisions"),
     "learned": ("learning", "learnings"),
+    "key learning": ("learning", "learnings"),
     "learning": ("learning", "learnings"),
     "lesson": ("learning", "learnings"),
     "lesson learned": ("learning", "learnings"),
@@ -55,13 +58,17 @@ _DETAILS = frozenset(
         "note",
     )
 )
+# What is settled is not asked for.
+_SETTLED, _ASKING = frozenset(("decision", "pattern", "preference")), ("?", "\uff1f")
 _MAY_LABEL = ("prose", "item", "heading")
 MAX_RECORD_CHARS = 2_000
-_ITEM = r"[ \t]*+(?:(?:[-*+•–]|\d{1,3}[.)])[ \t]++)?(?:\[[ xX]\][ \t]++)?"
+_SIGN = r"(?:[\u2190-\u2bff\U0001f000-\U0001faff]\ufe0f?[ \t]++)?"
+_ITEM = rf"[ \t]*+(?:(?:[-*+•–]|\d{{1,3}}[.)])[ \t]++)?(?:\[[ xX]\][ \t]++)?{_SIGN}"
 _LABELLED = regex(
     rf"{_ITEM}(?P<bold>\*\*|__)(?P<label>[^*_:：\n]{{2,40}}?)[ \t]*+"
     r"(?:[:：][ \t]*+(?P=bold)[ \t]*+[:：]?|(?P=bold)[ \t]*+[:：])[ \t]*+(?P<said>\S.*)"
 )
+_PLAIN = regex(rf"{_ITEM}(?P<label>Decision|Gotcha|Learned|Lesson learned): (?P<said>\S.*)")
 _MARKED = regex(
     rf"{_ITEM}\[(?:remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{{1,40}}))?\](?!\()"
     r"[ \t]*+[:：]?[ \t]*+(?P<said>\S.*)",
@@ -76,7 +83,7 @@ _EMPTY_WORDS = frozenset(
     " decisions gotcha gotchas new so far at this the moment time for now made found identified"
     " known issue issues awaiting waiting your user input approval confirmation review feedback in"
     " progress here report on text one line remaining left anymore any more under"
-    " discussion".split()
+    " discussion that it works working".split()
 )
 # One of several that are offered is not what was chosen.
 _OFFERED = regex(r"\((?:not |un|less )?recommended\)", re.IGNORECASE)
@@ -122,12 +129,14 @@ def find_records(text: str, *, role: str) -> list[Record]:
 
 def _read(start: int, line: str, role: str) -> tuple[str, Record | None]:
     """The label of a line, and the record that it is; none where its label is no such one."""
-    match, label = _LABELLED.match(line), _label_of(line)
+    match, label = _labelled(line), _label_of(line)
     found = LABELS.get(label)
     if match is None and role == "assistant":
         match = _MARKED.match(line)
         found = _marked(match["ns"], match["said"]) if match is not None else None
     if match is None or found is None or not _is_filled(match["said"]):
+        return label, None
+    if found[0] in _SETTLED and match["said"].rstrip(" *_").endswith(_ASKING):
         return label, None
     said = match["said"][:MAX_RECORD_CHARS].rstrip()
     at = start + match.start("said")
@@ -140,8 +149,12 @@ def is_record(line: str) -> bool:
 
 
 def _label_of(line: str) -> str:
-    match = _LABELLED.match(line)
+    match = _labelled(line)
     return _singular(match["label"]) if match is not None else ""
+
+
+def _labelled(line: str) -> re.Match[str] | None:
+    return _LABELLED.match(line) or _PLAIN.match(line)
 
 
 def _explains(record: Record, label: str, following: str) -> bool:
@@ -152,7 +165,7 @@ def _explains(record: Record, label: str, following: str) -> bool:
 
 
 def _with_detail(record: Record, label: str, line: str) -> Record:
-    match = _LABELLED.match(line)
+    match = _labelled(line)
     said = _STARS.sub("", match["said"]).strip() if match is not None else ""
     if not _is_filled(said) or len(record.text) + len(line) > MAX_RECORD_CHARS:
         return record

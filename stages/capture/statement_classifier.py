@@ -31,14 +31,17 @@ from .features import every_feature, load
 from .namespaces import DEFAULT, namespace_of
 from .records import Record, find_records
 from .statement_forms import (
+    ASIDE,
     ASKS_BACK,
     DENIES,
     FEWEST_WORDS,
+    FEWEST_WORDS_OUTRIGHT,
     FRAGMENT,
     GIVES_REASON,
     HINT,
     JOINS,
     LEADS_TO_RULES,
+    MAKES_A_RULE,
     MINE,
     OUTRIGHT,
     QUOTED,
@@ -238,6 +241,8 @@ def _stated(own: str) -> list[Noted]:
         if SUPPOSES.search(_plain(part.text)):
             supposed.add(part.paragraph)
         said, kind = _judged(part, model.worth(seen))
+        if at and MAKES_A_RULE.search(_plain(part.text)):
+            said, kind = _ruled(own, parts[at - 1], part)
         if not kind or part.paragraph in supposed or _is_questioned(parts, at):
             continue
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
@@ -245,8 +250,19 @@ def _stated(own: str) -> list[Noted]:
     return found
 
 
+def _ruled(own: str, before: Statement, part: Statement) -> tuple[Statement, str]:
+    """What ``before`` says, which ``part`` makes a rule; its kind is "" where it says nothing."""
+    said = _plain(before.text)
+    both = before._replace(text=own[before.start : part.end], end=part.end)
+    apart = before.paragraph != part.paragraph or len(both.text) > _MOST_CHARS
+    return both, "" if apart or _is_no_statement(said, said, FEWEST_WORDS) else "pattern"
+
+
 def _judged(part: Statement, worth: float) -> tuple[Statement, str]:
     """``part`` and its kind; without the "and" or "ok, so" before it, where the rest says all."""
+    if aside := ASIDE.search(part.text):
+        at = aside.start()
+        part = part._replace(text=part.text[:at], end=part.start + at)
     joins = JOINS.match(part.text)
     if joins is None:
         return part, _kind_of(part, worth)
@@ -280,18 +296,24 @@ def _plain(said: str) -> str:
 def _kind_of(part: Statement, worth: float) -> str:
     """Which kind of statement ``part`` is; "" where it earns nothing."""
     said = _plain(part.text)
-    is_short = len(said.split()) < FEWEST_WORDS and not MINE.search(said)
-    if is_short or FRAGMENT.search(said):
-        return ""
-    judged = SPEAKS_FOR_SELF.sub(" ", said)
-    if len(said) > _MOST_CHARS or any(veto.search(judged) for veto in VETOES):
+    outright = OUTRIGHT.search(said) is not None
+    fewest = FEWEST_WORDS_OUTRIGHT if outright else FEWEST_WORDS
+    if _is_no_statement(said, SPEAKS_FOR_SELF.sub(" ", said), fewest):
         return ""
     kinds = [kind for kind, form in SAYS.items() if form.search(said)]
-    usual = _LEAST_WORTH_OUTRIGHT if OUTRIGHT.search(said) else _LEAST_WORTH
+    usual = _LEAST_WORTH_OUTRIGHT if outright else _LEAST_WORTH
     least = usual if kinds else _LEAST_WORTH_OF_HINT
     if not (kinds or HINT.search(said)) or worth < least:
         return ""
     return _surest(kinds, said)
+
+
+def _is_no_statement(said: str, judged: str, fewest: int) -> bool:
+    """Whether ``said`` lacks its subject, is too long, or is vetoed by what it says of itself."""
+    is_short = len(said.split()) < fewest and not MINE.search(said)
+    if is_short or FRAGMENT.search(said) or len(said) > _MOST_CHARS:
+        return True
+    return any(veto.search(judged) for veto in VETOES)
 
 
 def _surest(kinds: list[str], said: str) -> str:

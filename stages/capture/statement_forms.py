@@ -27,10 +27,22 @@ FRAGMENT = regex(
 # So begins a sentence that says why what was said before it is so.
 GIVES_REASON = regex(
     r"^\W*(?:(?:not )?because|the reason|reason:|otherwise|or else|nobody (?:has|ever|\w+ed)"
-    r"|no one (?:has|ever|\w+ed))\b",
+    r"|no one (?:has|ever|\w+ed)|(?:they|it) (?:lives?|belongs?|goes|go|stays?|breaks?|must"
+    r"|ha(?:s|ve) to))\b",
     re.IGNORECASE,
 )
-FEWEST_WORDS = 6
+# So ends a sentence that states something and then asks for something else, or says who wanted it.
+ASIDE = regex(
+    r",? (?:can|could|would|will) you\b[^.!]*$|, \w+ (?:complained|insisted|asked(?: for it)?)\W*$",
+    re.IGNORECASE,
+)
+# So a sentence makes a rule of the one before it.
+MAKES_A_RULE = regex(
+    r"^\W*(?:that|this)(?:'s| is) (?:how we|what we|the way we|the rule|our rule)\b"
+    r"(?=.*\b(?:from (?:now|here|today) on|rule|always|here|in future)\b)",
+    re.IGNORECASE,
+)
+FEWEST_WORDS, FEWEST_WORDS_OUTRIGHT = 6, 4
 """Of a sentence of fewer words the subject is mostly somewhere else."""
 
 # In such a sentence somebody asks, wonders, proposes, reports, quotes, or means this once.
@@ -77,12 +89,17 @@ VETOES = tuple(
         r"|users?"
         r"|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book|blog\w*"
         r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide"
-        r"|(?!always\b)[A-Z][a-z]+) "
+        r"|(?!Always\b)(?-i:[A-Z][a-z]+)) "
         r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought|wants?"
         r"|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
         r"|prefers?"
         r"|preferred|mentions?|mentioned|proposed?|proposes|argues?|argued|wrote|writes|told|hopes?"
         r"|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
+        r"(?<!')\b(?!(?:we|i|you|always|never|only|no|longer|to|stop|if)\b)[a-z]+ "
+        r"(?:also |always |still )?"
+        r"(?:says?|said|asks?|asked|wants?|wanted|thinks?|thought|claims?|claimed"
+        r"|wrote|writes|suggests?|suggested|recommends?|recommended|insists?|insisted|argues?|argued"
+        r"|proposes|proposed|mentions?|mentioned)\b",
         r"\b(?:according to|apparently|supposedly|allegedly|rumou?r|i (?:read|heard|saw)|told me"
         r"|quote|quoted|as (?:a|an) \w+,? i want)\b",
         r"\b(?:laut (?:dem |der )?\w+|steht (?:im|in|auf)|(?:im|in der|auf der) [\w.-]+ steht"
@@ -156,6 +173,8 @@ JOINS = regex(
     r"\W*(?:(?:(?:right|alright|well|good|fine|yes|yep|yeah|exactly)"
     r"(?=[,.:]*\s+(?:and |so |then |ok,? )*(?:we|i|from (?:now|here|today) on|going forward)\b)"
     r"|and|also|so(?! (?:far|that|much|many|long)\b)|plus(?=,)|ok(?:ay)?(?! buttons?\b)"
+    r"|hm+|ah|btw|fyi|by the way|for the record|thanks|thx|small thing(?=:)"
+    r"|one (?:more )?thing(?=:)"
     r"|then(?=.*"
     + _CONTRAST
     + r"))[,.:;…]*\s+(?:[–—-]+\s+)?(?:(?:since|while|as) we're at it,? )?)+"
@@ -167,7 +186,14 @@ _FORMS = {
         r"\b(?:we|i|team|it|was|were|have|has|been|is|final(?:ly)?|ok|alright)(?:'ve|'s|'re)?,? "
         r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
         r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
-        r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b ?[:,–—-]",
+        r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b"
+        r"(?: for the record)? ?[:,–—-]",
+        r"\blet's go with (?!(?:it|that|this|the|option|your|plan|a|b)\b)\w",
+        r"\bwe(?:'re| are)? (?:leav(?:e|ing)) .{2,60} and (?:go|move|switch)(?:ing)? to\b",
+        r"\bwe(?:'ve| have)?(?: just)? (?:moved|switched|migrated) from \S.{1,60} to \S",
+        r"\bwe(?: now)? no longer \w+",
+        r"\b(?:is|are) now \w.{3,80}\binstead of\b",
+        r"^\W*no [\w-]+(?: \w+)? at all\b",
         r"\b(?:made up (?:my|our) minds?|settle (?:it|this|that) (?:for good|once and for all))"
         r" ?[:,–—-](?=(?:\W+\w+){3})",
         r"\blet's standardi[sz]e on\b",
@@ -208,7 +234,7 @@ _FORMS = {
         r"|team) (?:rule|policy"
         r"|convention)|by convention|(?:rule|convention|policy)(?: (?:of|for|in) [^:.]{1,50})?:"
         r"|no exceptions?|without exception|no matter what|non-negotiable|we require|is mandatory"
-        r"|are mandatory|is forbidden|are forbidden|is banned|are banned|not allowed"
+        r"|are mandatory|is forbidden|are forbidden|is banned|are banned|(?:not|only) allowed"
         r"|is not optional"
         r"|sans exception|ausnahmslos)\b",
         r",? (?:ever|always|every time|each time|everywhere)\W*$",
@@ -239,7 +265,8 @@ _FORMS = {
         r"\b(?:always|never|no|don't|only|must|use)\b.* (?:in|for|throughout|across) (?:this|our"
         r"|the whole)"
         r" (?:repo\w*|codebase|code base|project|monorepo|code|service|org)\b",
-        r"\b(?:nobody|no one) (?:(?!(?:has|was|is|does|knows|needs|wants|likes|cares|minds|uses)\b)"
+        r"\b(?:nobody|no one) (?:(?!(?:has|was|is|does|knows|needs|wants|likes|cares|minds|uses"
+        r"|calls|understands|remembers|trusts)\b)"
         r"\w+s|may|should|is allowed)\b",
         r"\b(?:must|has to|have to|needs to|may|should|can) (?:always|never|only)\b.*\b(?:pr"
         r"|commit|test"
@@ -290,7 +317,8 @@ _FORMS = {
 QUOTED = regex(r"`[^`\n]*`|[\"“„«][^\"”“»\n]{1,300}[\"”“»]|(?<!\w)'[^'\n]{8,300}'(?!\w)")
 # What comes before or after it in a message can take a statement back, or make it a question.
 TAKES_BACK = regex(
-    r"\b(?:(?:oh |hm+,? |no,? |or )?(?:wait|hold on)|actually,? (?:no|scratch|forget|let|wait|not"
+    r"\b(?:(?:oh |hm+,? |no,? |or )?(?:wait(?! (?:a (?!sec|min|mom)|an|for|until|one|two|\d))"
+    r"|hold on)|actually,? (?:no|scratch|forget|let|wait|not"
     r"|never"
     r"|that|i)|on second thought\w*|scratch that|scrap that|never ?mind|nvm|forget (?:it|that|what)"
     r"|ignore (?:that|this|my)|i take (?:that|it) back|just kidding|jk|kidding|not final"
@@ -309,7 +337,7 @@ ASKS_BACK = regex(
     re.IGNORECASE,
 )
 DENIES = regex(
-    r"^\W*(?:(?:but|and|however|aber) |no, )*(?:that|this|das)(?:'s| is| was| ist| war)"
+    r"^\W*(?:(?:but|and|however|aber) |no, )*(?:that|this|das)(?: \w+)?(?:'s| is| was| ist| war)"
     r"(?: \w+){0,2} (?:wrong|false|outdated|incorrect|obsolete|reverted|undone|withdrawn|a mistake"
     r"|falsch|veraltet)\b"
     r"|^\W*(?:(?:but|and|however) )?(?:that|this)"
@@ -353,6 +381,8 @@ OUTRIGHT = regex(
     r"|\bmade up (?:my|our) minds?\b|\bsettle (?:it|this|that) (?:for good|once and for all)\b"
     r"|\blet's standardi[sz]e on\b"
     r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
+    r"|^\W*(?:final )?decision(?: for the record)? ?[:,–—-]|\bi'd rather you (?:ask|tell|check)"
+    r"|\blet's go with\b|\bwe (?:leave|moved|switched|migrated) .{2,60} to\b"
     r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
     r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against"
     r"|in)\b",

@@ -21,6 +21,7 @@ def found(text, role="assistant"):
         ("**Context**: forty dispatchers use it", "context"),
         ("**Tech debt**: the loader parses twice", "tech-debt"),
         ("**Tech-Debt:** the loader parses twice", "tech-debt"),
+        ("\u2705 **Key learning:** locks are per row", "learnings"),
         ("[remember] locks are per row", "learnings"),
         ("[remember] We cannot deploy until the certificate is renewed", "blockers"),
         ("- [remember:decisions] use UUIDv7 for keys", "decisions"),
@@ -65,6 +66,11 @@ def test_a_blocker_with_a_resolution_is_one(end, kind):
         assert [record.kind for record in records] == ["blocker"]
 
 
+def test_a_plain_label_counts_where_it_mostly_means_it():
+    assert found("Decision: use UUIDv7 for keys") == [("decisions", "use UUIDv7 for keys")]
+    assert found("Context: use UUIDv7 for keys") == []
+
+
 def test_what_is_merely_offered_is_no_decision():
     offered = "Options:\n- **Decision**: deploy on Fridays (not recommended)\n"
     assert found(offered + "- **Decision**: deploy on Mondays (recommended)") == []
@@ -75,6 +81,8 @@ def test_what_is_merely_offered_is_no_decision():
     [
         "**Decision**: [One-line summary]\n**Context**: [Why]",
         "**Decision**: pending",
+        "**Decision**: I propose to use Kafka, shall I?",
+        "**Learned:** that it works now",
         "**Decision**: still pending, awaiting your input",
         "**Blocker**: none",
         "**Blockers**: None so far.",

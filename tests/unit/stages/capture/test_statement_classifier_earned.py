@@ -23,10 +23,43 @@ def kept(text, role="user"):
         ("Let's standardise on ruff and throw out black and isort.", "decisions"),
         ("we'll read the charset from the header and never guess it with chardet", "decisions"),
         ("settle it for good: everything in the database is UTC, timestamptz only", "decisions"),
+        ("decision: we ship on thursdays", "decisions"),
+        ("we leave Fly.io and go to Hetzner", "decisions"),
+        ("we no longer ask for 5/20/50, rollout is 10/50/100 over 3 days now", "decisions"),
+        ("I'd rather you ask before adding a new dependency", "preferences"),
     ],
 )
 def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
     assert kept(text) == [(namespace, text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "hm, from now on no direct pushes to main please, Oleg complained. always a PR",
+            "from now on no direct pushes to main please",
+        ),
+        (
+            "I prefer small PRs, max 300 lines, can you split this one in two?",
+            "I prefer small PRs, max 300 lines",
+        ),
+        (
+            "rollouts: 5% first, wait a day, then the rest. that's how we do it from now on",
+            "rollouts: 5% first, wait a day, then the rest. that's how we do it from now on",
+        ),
+        (
+            "thanks. By the way: raw SQL is only allowed in apps/reporting, the rest uses the ORM",
+            "raw SQL is only allowed in apps/reporting, the rest uses the ORM",
+        ),
+        (
+            "btw we moved from Codemagic to GitHub Actions",
+            "we moved from Codemagic to GitHub Actions",
+        ),
+    ],
+)
+def test_a_statement_among_other_talk_is_kept_by_itself(text, said):
+    assert [one for _, one in kept(text)] == [said]
 
 
 @pytest.mark.parametrize("lead", ["Add a logger, please. Right. And ", "ok, so ", "yes. "])
@@ -43,6 +76,9 @@ def test_what_leads_to_a_statement_is_left_out(lead):
         "we'll go with Redis streams, not Kafka. or is that a bad idea?",
         "we'll go with Redis streams, not Kafka. hm wait, let me check the licence first",
         "Tom says we should always squash",
+        "the testers want the app to say 'u' rather than 'je'",
+        "the roles have names like PNSGRP07 and nobody understands them.",
+        "let's go with it",
         "imagine we decided to drop Postgres. what would break?",
         "for this PR use merge instead of rebase",
         "use tabs for this one file please, it's a Makefile",
