@@ -15,7 +15,7 @@ import msgspec
 
 from ..bus.enrichment import Conflict, Enrichment
 from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
-from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent
+from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent, WorkKind
 from ..bus.values import NAMESPACES, Kept
 from ..config.patterns import regex
 from .language.words import words
@@ -28,6 +28,7 @@ SUGGEST_PERCENT = 85
 """The least confidence of a statement for which the user is shown how to keep it."""
 
 _MAX_LINES = 5
+_SUGGESTED = frozenset(("decisions", "patterns", "preferences"))
 _MAX_SUGGESTED_CHARS = 80
 _MAX_LINE_CHARS = 140
 _OPENING = {
@@ -140,15 +141,13 @@ def _singular(namespace: str) -> str:
 def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
     """One line about the surest statement that is worth keeping; empty where none is sure.
 
-    None about what holds a secret. Who asks in prose to have something remembered or forgotten
-    reads how.
+    None about what holds a secret, and none beside an order: a report of what went wrong reads much
+    like one. Who asks in prose to have something remembered or forgotten reads how.
     """
     if parsed.machine or parsed.marked:
         return ""
     if (asked := _ASKS_TO_KEEP.search(parsed.text)) and clean(asked[0]) == asked[0]:
-        return (
-            f"subcog: to have this kept: “{_suggested(asked[0])}” begin the line with [remember]."
-        )
+        return f"subcog: to have this kept: “{_excerpt(asked[0])}” begin the line with [remember]."
     if (asked := _ASKS_TO_FORGET.search(parsed.text)) and clean(asked[0]) == asked[0]:
         what = cut(" ".join(words(asked["what"])), _MAX_SUGGESTED_CHARS)
         return (
@@ -157,18 +156,25 @@ def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
         )
     if parsed.text.rstrip().endswith(("?", "？")):
         return ""  # who asks tells what for
-    sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
-    sure = [signal for signal in sure if clean(signal.phrase) == signal.phrase]
+    orders = primary(parsed.work) not in (None, WorkKind.QUESTION)
+    sure = [
+        signal
+        for signal in parsed.signals
+        if not orders
+        and signal.confidence_percent >= SUGGEST_PERCENT
+        and signal.namespace in _SUGGESTED
+        and clean(signal.phrase) == signal.phrase
+    ]
     if not sure:
         return ""
     best = max(sure, key=lambda signal: signal.confidence_percent)
     return (
-        f"subcog: this reads like a {best.kind}: “{_suggested(best.phrase)}” "
+        f"subcog: this reads like a {_singular(best.namespace)}: “{_excerpt(best.phrase)}” "
         f"To be sure that it is kept, begin the line with [remember:{best.namespace}]."
     )
 
 
-def _suggested(text: str) -> str:
+def _excerpt(text: str) -> str:
     return cut(one_line(visible(well_formed(text))), _MAX_SUGGESTED_CHARS)
 
 

@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from subcog.bus.enrichment import Enrichment, SimilarTask
 from subcog.bus.events import PromptEnriched
-from subcog.bus.prompts import InjectedMemory, Marked, MemoryContext, ProjectFacts, Signal
+from subcog.bus.prompts import (
+    InjectedMemory,
+    Marked,
+    MemoryContext,
+    ProjectFacts,
+    Signal,
+    WorkKind,
+    WorkSignal,
+)
 from subcog.bus.values import Kept
 from subcog.stages.inject import inject
 from subcog.stages.parse import parse
@@ -222,6 +230,13 @@ def suggested(*signals, suggest=True, text="we use argon2", **changes):
 def test_to_a_question_nothing_is_suggested():
     assert "systemMessage" not in suggested(SURE, text="We took bcrypt, never argon2. Why?")
     assert "systemMessage" in suggested(SURE, text="Why? We took bcrypt, never argon2.")
+
+
+@pytest.mark.parametrize("signal", [replace(SURE, kind="resolution", namespace="blockers"), SURE])
+def test_nothing_is_suggested_for_a_report_or_beside_an_order(signal):
+    text = "customers got the discount twice" if signal is not SURE else "we use argon2"
+    work = (WorkSignal(kind=WorkKind.BUGFIX, keyword="fix"),) if signal is SURE else ()
+    assert "systemMessage" not in suggested(signal, text=text, work=work)
 
 
 def test_a_sure_statement_without_a_marker_is_suggested_once():
