@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from ...config.patterns import regex
 from ..language.words import fold, is_negation, words
-from ..text.summary import summarise
+from ..text.summary import capitalised, summarise
 from ..text.unicode import cut, fenced, one_line
 from .records import find_records, is_record
 
@@ -54,7 +54,8 @@ _TRAILING = regex(
     re.IGNORECASE,
 )
 _CHEER = regex(
-    r"^(?:(?:perfect|great|excellent|done|success|finished|nice|good|awesome|all set|ok|okay|yes"
+    r"^(?:i (?:do not|don't) know|i know nothing|no idea)\b"
+    r"|^(?:(?:perfect|great|excellent|done|success|finished|nice|good|awesome|all set|ok|okay|yes"
     r"|now)\b[^\w]*)+$"
     r"|^(?:perfect|great|excellent|awesome)!"
     r"|\ball (?:\w+ ){0,4}(?:tasks?|tests?|checks?|steps|todos?|items|requirements)\b.*"
@@ -264,4 +265,4 @@ def _labelled(text: str) -> Iterator[tuple[bool, str]]:
         label = _LABEL.match(bare)
         said = bare[label.end() :] if label is not None else bare
         if said:
-            yield label is not None and label["cause"] is not None, said[:1].upper() + said[1:]
+            yield label is not None and label["cause"] is not None, capitalised(said)

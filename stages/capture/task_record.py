@@ -22,9 +22,10 @@ from msgspec import Struct
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
+from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
-from ..language.topics import retrieval_words
+from ..language.topics import NAMED, own_words, retrieval_words
 from ..language.words import words
 from ..statements.open_work import OUTCOME
 from ..text.markup import is_machine, own_text
@@ -99,6 +100,8 @@ _ASKS_REASON = regex(
 )
 # Two prompts are about the same where they share so many stems; with a changed file, one will do.
 _SHARED_STEMS = 2
+# A prompt of so few words of its own begins no task.
+_MAX_TALK_CHARS, _FEWEST_OWN_WORDS = 80, 2
 _STEM_CHARS = 4
 # Stems of what is done in every task, and of folders that every project has.
 _COMMON = frozenset(
@@ -249,13 +252,20 @@ def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
     verdict = verdict_of(text)
     if not verdict and _turns_to_another(work, text):
         return False
-    if len(text.split()) < 4 or _GOES_ON.match(text) or verdict == "undone":
+    goes_on = len(text.split()) < 4 or _GOES_ON.match(text) or (not order and _is_talk(text))
+    if goes_on or verdict == "undone":
         return True
     if not work.is_worth_recording:
         return False
     stems = _stems(said)
     least = 1 if verdict else _SHARED_STEMS
     return not stems or bool(stems & _named(work)) or len(stems & work.stems) >= least
+
+
+def _is_talk(text: str) -> bool:
+    """Whether a prompt says next to nothing: "Aha, that explains it", "what would you do"."""
+    short = len(text) <= _MAX_TALK_CHARS and language_of(text) == ENGLISH
+    return short and len(set(own_words(text))) < _FEWEST_OWN_WORDS and not NAMED.search(text)
 
 
 def _turns_to_another(work: Work, text: str) -> bool:

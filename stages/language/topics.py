@@ -57,11 +57,15 @@ def names_a_subject(text: str) -> bool:
     """
     if "?" in text or len(text) > _SHORT_CHARS or language_of(text) != ENGLISH:
         return True
-    folded = fold(text)
-    if _ASKS.search(folded) or NAMED.search(text):
+    if _ASKS.search(fold(text)) or NAMED.search(text):
         return True
-    own = [one for one in words_of(folded) if one not in _SAYS_LITTLE and not one[0].isdigit()]
+    own = own_words(text)
     return len(set(own[1:] if own and own[0] in _ORDERS else own)) > 1
+
+
+def own_words(text: str) -> list[str]:
+    """The words of an English text that say what it is about, without numbers and small talk."""
+    return [one for one in words_of(text) if one not in _SAYS_LITTLE and not one[0].isdigit()]
 
 
 def topics_of(read: Sequence[Sentence], anchors: Sequence[Anchor]) -> tuple[str, ...]:

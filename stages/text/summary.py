@@ -58,6 +58,7 @@ _OPENERS = regex(
 )
 _CLAUSE = regex(r"[;:,–—(]|\s(?=(?:because|since|so that|which|while|although|weil|car|porque)\s)")
 _LEAST_CLAUSE = 40
+_CODE_NAME = regex(r"\w*(?:_\w|\w[./]\w|[a-z][A-Z])")
 
 
 def headline(sentence: str) -> str:
@@ -70,8 +71,13 @@ def headline(sentence: str) -> str:
     opener = _OPENERS.match(plain)
     if opener is not None:
         plain = plain[opener.end() :]
-        plain = plain[:1].upper() + plain[1:]
+        plain = capitalised(plain)
     return plain if len(plain) <= MAX_CHARS else _first_clauses(plain)
+
+
+def capitalised(said: str) -> str:
+    """``said`` with a capital in front, unless it begins with a name from the code."""
+    return said if _CODE_NAME.match(said) else said[:1].upper() + said[1:]
 
 
 def _first_clauses(said: str) -> str:

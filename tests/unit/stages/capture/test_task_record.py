@@ -220,6 +220,22 @@ def test_before_anything_is_done_the_last_order_counts():
     assert work.asked == ORDER
 
 
+@pytest.mark.parametrize("talk", ["what would you do about it", "Aha. that explains it, thanks!"])
+def test_talk_in_between_keeps_the_order(talk):
+    work = worked(user(ORDER), model("Two ways."), user(talk), edits("/src/shop/user.py"))
+    assert work.asked == ORDER
+
+
+def test_that_the_agent_does_not_know_is_no_approach():
+    work = worked(user(ORDER), edits("/src/shop/a.py"), model("I do not know; nobody told me why."))
+    assert "Approach" not in record(work)
+
+
+def test_a_name_keeps_its_letters():
+    asked = "test_pickup_window fails on my machine since today, please fix"
+    assert worked(user(asked), edits("/src/shop/a.py")).asked.startswith("test_pickup")
+
+
 def test_a_yes_keeps_the_order_that_it_answers():
     work = worked(user(ORDER), model("shall I?"), user("yes do it"), edits("/src/shop/a.py"))
 
