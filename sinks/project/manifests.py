@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ...bus.prompts import ProjectFacts
 from ...config.load import parse_toml
 from ...config.patterns import regex
 from ..files import Look
+from .build_files import read_build_files
 from .context_file import display_name, read_context
 
 _MAX_BYTES = 262_144
@@ -53,6 +54,7 @@ _VERSION = regex(r"\s[<>=~^v]{0,3}\d.*", re.DOTALL)
 _MAJOR = regex(r"(\d{1,4})(?:\.|\b)")
 _REQUIREMENT = regex(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _TARGET = regex(r"^(test|tests|build|lint|check|run|start|dev|serve)\s*:(?!=)", re.MULTILINE)
+_CHECK = regex(r"^check[ \t]*:(?!=)[^\n]*(?:\n\t[^\n]*)*", re.MULTILINE)
 _GO_MODULE = regex(r"^module\s+(\S+)", re.MULTILINE)
 _GO_VERSION = regex(r"^go\s+(\d+\.\d+)", re.MULTILINE)
 _GO_REQUIRE = regex(r"^[ \t]*(?:require[ \t]+)?(\S+)[ \t]+v(\S+)", re.MULTILINE)
@@ -64,7 +66,7 @@ def read_facts(root: Path, look: Look) -> ProjectFacts:
     What its people wrote down comes first, then a Makefile's targets, then a tool's own ways, and
     last what CI runs.
     """
-    readers = (_make, _node, _python, _rust, _go, read_tooling)
+    readers = (_make, _node, _python, _rust, _go, read_build_files, read_tooling)
     parts = [reader(root, look) for reader in readers]
     if (told := read_context(root, look)) is not None:
         parts.insert(0, told)
@@ -117,9 +119,17 @@ def _make(root: Path, look: Look) -> ProjectFacts:
         "Makefile",
         test_command=_first(f"make {name}" for name in ("test", "tests") if name in targets),
         build_command="make build" if "build" in targets else "",
-        lint_command=_first(f"make {name}" for name in ("lint", "check") if name in targets),
+        lint_command=_first(_linting(text, targets)),
         start_command=_first(f"make {name}" for name in _STARTING if name in targets),
     )
+
+
+def _linting(makefile: str, targets: Container[str]) -> Iterator[str]:
+    """The target that checks the code: ``lint``, or ``check`` where that runs such a tool."""
+    if "lint" in targets:
+        yield "make lint"
+    if (rule := _CHECK.search(makefile)) and _KINDS["lint"].search(rule[0]):
+        yield "make check"
 
 
 # Targets and scripts that start the project itself, the one for its developers first.

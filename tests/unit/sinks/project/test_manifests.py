@@ -97,7 +97,7 @@ def test_a_rust_and_a_go_project(tmp_path):
 
 
 def test_the_makefile_comes_before_the_tools(tmp_path):
-    makefile = ".PHONY: test\ntest: setup\n\tcargo test\nbuild := x\ncheck:\n"
+    makefile = ".PHONY: test\ntest: setup\n\tcargo test\nbuild := x\ncheck:\n\truff check .\n"
     known = facts(tmp_path, Makefile=makefile, **{"Cargo.toml": '[package]\nname = "r"\n'})
     assert known.test_command == "make test"
     assert known.build_command == "cargo build"
@@ -243,3 +243,44 @@ def test_a_hostile_go_mod_is_read_in_linear_time(tmp_path):
     text = "module a/b\nrequire github.com/gin-gonic/gin v1.9.0\n" + "\n" * 200_000 + "x"
     with ends_soon():
         assert facts(tmp_path, **{"go.mod": text}).stack == ("Go", "Gin 1")
+
+
+def test_a_target_named_check_is_no_linter_by_its_name(tmp_path):
+    makefile = "check:\n\tdbt build --target duck\nrun:\n\truff check .\n"
+    assert facts(tmp_path, Makefile=makefile).lint_command == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "stack", "commands"),
+    [
+        (
+            {"pubspec.yaml": "name: velo\ndependencies:\n  flutter:\n    sdk: flutter\n"},
+            ("Flutter", "Dart"),
+            {"test_command": "flutter test", "lint_command": "flutter analyze"},
+        ),
+        (
+            {"Gemfile": 'gem "rails", "~> 7.1"\ngem "rspec-rails"\n'},
+            ("Rails", "RSpec", "Ruby"),
+            {"test_command": "bundle exec rspec", "package_manager": "Bundler"},
+        ),
+        (
+            {"pom.xml": "<artifactId>spring-boot-starter</artifactId>", "mvnw": ""},
+            ("Spring Boot", "Java"),
+            {"test_command": "./mvnw test", "start_command": "./mvnw spring-boot:run"},
+        ),
+        (
+            {
+                "CMakeLists.txt": "project(tarn LANGUAGES C CXX)",
+                "CMakePresets.json": '{"buildPresets": [{"name": "b", "hidden": true}, '
+                '{"name": "target-release"}], "testPresets": [{"name": "host tests; rm"}]}',
+            },
+            ("C++", "CMake"),
+            {"build_command": "cmake --build --preset target-release", "test_command": ""},
+        ),
+        ({"CMakePresets.json": "[1]", "mix.exs": ""}, ("Elixir",), {"test_command": "mix test"}),
+    ],
+)
+def test_other_ecosystems_are_told_by_their_build_files(tmp_path, files, stack, commands):
+    known = facts(tmp_path, **files)
+    assert known.stack == stack
+    assert {name: getattr(known, name) for name in commands} == commands
