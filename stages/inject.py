@@ -240,9 +240,13 @@ def _beside_the_point(
 
 
 def _not_meant(event: IntentClassified, hit: SessionHit) -> bool:
-    """Whether what was said in a session is no answer to a general question."""
+    """Whether what was said in a session is no answer to a general question.
+
+    Its relevance is another figure than a memory's: a textbook question has all of its few words
+    in some session.
+    """
     said = "\n".join(passage.text for passage in hit.passages)
-    return bool(said) and read_asked(event.enriched.parsed).refuses(said, hit.relevance)
+    return bool(said) and read_asked(event.enriched.parsed).refuses(said, relevance=0.0)
 
 
 def _speaks_for_itself(candidate: Candidate) -> bool:

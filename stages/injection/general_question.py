@@ -75,7 +75,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("priced", regex(rf"(?:how much|what) do(?:es)? {_THING} cost{_EACH}")),
     ("able", regex(rf"(?:is|are) {_THING} (?:written|made|built|compatible) \w+ (?P<other>.+)")),
     ("able", regex(rf"do(?:es)? (?:the )?{_THING} (?:support|offer|sell|make) (?P<other>.+)")),
-    ("defined", regex(rf"{_WHAT} {_THING}(?P<other> in (?:\w+ learning|science|python|java))?")),
+    ("defined", regex(rf"{_WHAT} {_THING}(?P<other> in (?:\w+ learning|\w+))?")),
 )  # fmt: skip
 
 # Where they are compared the project's own are meant.
@@ -84,6 +84,7 @@ _COMMANDS = frozenset("kubectl curl grep sed awk rsync ssh gh psql npx git docke
 _NUMBER = regex(r"(?:^|\s)\d|\d{3}")
 _PARTICIPLE = regex(r"\w+(?:ed|ing)")
 _SHORT = 5
+_SCIENCES = frozenset("learning science python java".split())
 _LANGUAGES = (["in", "c"], ["in", "go"], ["in", "r"])
 
 
@@ -196,6 +197,9 @@ def _may_be_defined(one: General) -> bool:
     """What has no article has to be a known name, or one word that may be a name."""
     if _NUMBER.search(one.thing) is not None or one.thing.split()[-1] in _PROPERTIES:
         return False
+    field = one.other.rpartition(" ")[2]
+    if field and field not in _SCIENCES:
+        return field in TECHNOLOGIES and bool(one.known or one.article)
     if " " in one.thing or one.known or one.article:
         return bool(one.known or one.article)
     return one.thing not in ASKING_WORDS and _PARTICIPLE.fullmatch(one.thing) is None
