@@ -10,14 +10,14 @@ project's own files, and a last line names where there is more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Verdict
+from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Parsed, Verdict
 from ..bus.sessions import SessionHit
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
 from ..bus.values import Hit, Memory, Scope
@@ -27,6 +27,7 @@ from ..config.settings import (
     SessionsSettings,
 )
 from .actions.failures import read_record
+from .injection.another_thing import another_thing
 from .injection.candidate import Candidate, weigh
 from .injection.general_question import NOT_MEANT, read_asked
 from .injection.instructions import NOTHING_KNOWN, Known
@@ -203,9 +204,8 @@ def _choose(
     known: Known,
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
-    asked = read_asked(event.enriched.parsed)
-    general = [one for one in candidates if asked.refuses(one.memory.content, one.relevance)]
-    not_meant = {one.memory.id: NOT_MEANT for one in general}
+    least = min(context.min_relevance, context.min_relevance_beside)
+    not_meant = dict(_beside_the_point(event.enriched.parsed, candidates, least))
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
     refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
     later = overtaken(found, hits)
@@ -214,7 +214,7 @@ def _choose(
     choice = choose(
         [one for one in candidates if one.memory.id not in refused],
         floor=context.min_relevance,
-        beside=min(context.min_relevance, context.min_relevance_beside),
+        beside=least,
         shown=shown,
         ceiling=ceiling(_sure(event), context),
         budget=budget,
@@ -224,10 +224,29 @@ def _choose(
     return replace(choice, why=choice.why | refused)
 
 
+def _beside_the_point(
+    parsed: Parsed, candidates: Iterable[Candidate], least: float
+) -> Iterator[tuple[str, str]]:
+    """The ids of those that share words with the question and no more, each with why.
+
+    Whether it is about another thing is asked of what has the ``least`` relevance to be shown.
+    """
+    asked = read_asked(parsed)
+    for one in candidates:
+        if asked.refuses(one.memory.content, one.relevance):
+            yield one.memory.id, NOT_MEANT
+        elif one.relevance >= least and (another := another_thing(parsed, one.text)):
+            yield one.memory.id, another
+
+
 def _not_meant(event: IntentClassified, hit: SessionHit) -> bool:
-    """Whether what was said in a session is no answer to a general question."""
+    """Whether what was said in a session is no answer to a general question.
+
+    Its relevance is another figure than a memory's: a textbook question has all of its few words
+    in some session.
+    """
     said = "\n".join(passage.text for passage in hit.passages)
-    return bool(said) and read_asked(event.enriched.parsed).refuses(said, hit.relevance)
+    return bool(said) and read_asked(event.enriched.parsed).refuses(said, relevance=0.0)
 
 
 def _speaks_for_itself(candidate: Candidate) -> bool:

@@ -20,7 +20,7 @@ from ...config.patterns import regex
 from ..store.store import Store
 from . import table
 from .index import Candidate, Found, PassageIndex, load_relevance
-from .wording import asks_about_the_world, asks_what_holds, subject_looked_back_at
+from .wording import asks_what_holds, subject_looked_back_at
 
 # A later session is on the same subject if it shares so much of the earlier user's words: of their
 # terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
@@ -30,7 +30,6 @@ _SAME_QUESTION = (0.12, 0.20)
 # What the wording of a prompt is worth, in log-odds. What is looked back at has to stand in the
 # session almost whole, else the share that makes it an ordinary question.
 _LOOKED_BACK_AT = 2.5
-_ABOUT_THE_WORLD = -4.0
 _WHOLE_SUBJECT = 0.9
 _MOST_OF_IT = 0.6
 # Who searches is given every session with so much of the words, weighted by how rare they are.
@@ -118,10 +117,8 @@ class Finder:
         now = self._clock()
         leaving_out = [session] if session else []
         found = self._index.search(text, scope, now, leaving_out=leaving_out)
-        world = asks_about_the_world(text)
-        weighed = [(self._worth(one, _ABOUT_THE_WORLD if world else 0.0), one) for one in found]
-        subject = "" if world else subject_looked_back_at(text)
-        if subject:
+        weighed = [(self._worth(one), one) for one in found]
+        if subject := subject_looked_back_at(text):
             found = self._index.search(subject, scope, now, leaving_out=leaving_out)
             weighed += self._looked_back_at(found)
         best: dict[str, tuple[float, Found]] = {}
@@ -149,7 +146,7 @@ class Finder:
         ][:_MOST_REPORTED]
         return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
 
-    def _worth(self, found: Found, more: float) -> float:
+    def _worth(self, found: Found, more: float = 0.0) -> float:
         """The relevance of ``found``, with so many log-odds ``more``."""
         return logistic(self._relevance.log_odds(found.candidate.features) + more)
 

@@ -1,8 +1,7 @@
 """What the wording of a prompt tells of the sessions that it may need. English alone; pure.
 
 "What did Jonas say about Java?" looks back: the words that say so are in no session, and its
-subject, Jonas and Java, is what a session has to hold. "What is a storm surge?" asks about the
-world, and a session that mentions one has no answer to it.
+subject, Jonas and Java, is what a session has to hold.
 """
 
 from __future__ import annotations
@@ -31,20 +30,6 @@ _LOOKS_BACK = regex(
 _AFTER_A_QUESTION: Final = " \n.!)\"'"
 # Of what the agent has just done, or was just spoken of: the session itself has that.
 _JUST_NOW = regex(r"\byou\b|\b(?:was|were|did|had) (?:that|it|this|those|these)\b", re.IGNORECASE)
-_ABOUT_THE_WORLD = regex(
-    r"^\W*(?:(?:hey|hi|ok|so|and|btw|please|(?:can|could) you)\b\W*)*(?:"
-    r"what(?:'s| is| are)(?: an?)?(?: (?!the\b)[\w-]+){1,3}\W*$"
-    r"|(?:explain|convert)\b"
-    r"|write (?:me )?an? "
-    r"|how (?:do (?:i|you)|to|does) (?:.* )?an? "
-    r")",
-    re.IGNORECASE,
-)
-_ABOUT_THE_PROJECT = regex(
-    r"\b(?:we|we're|our|ours|us|the|this|these|here|my|new|next|left|missing|wrong|broken|blocking"
-    r"|still)\b",
-    re.IGNORECASE,
-)
 _WHAT_HOLDS = regex(r"\b(?:still|now|currently|nowadays|today|any ?more|yet)\b", re.IGNORECASE)
 _WORD = regex(r"\w(?:[\w'.-]*\w)?")
 # What frames a question about the past, besides what is dull anyway: nobody spoke about that.
@@ -79,15 +64,6 @@ def _straight(text: str) -> str:
 def _frames(word: str) -> bool:
     short = word.endswith(("n't", "'re", "'ve", "'ll", "'d"))
     return short or word.removesuffix("'s") in _FRAME
-
-
-def asks_about_the_world(text: str) -> bool:
-    """Whether ``text`` asks in general, or orders something general, and names nothing of ours."""
-    straight = _straight(text)
-    return (
-        _ABOUT_THE_WORLD.search(straight) is not None
-        and _ABOUT_THE_PROJECT.search(straight) is None
-    )
 
 
 def asks_what_holds(text: str) -> bool:

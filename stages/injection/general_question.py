@@ -18,6 +18,7 @@ from ...bus.prompts import Parsed
 from ...config.patterns import regex
 from ..language.topics import ASKING_WORDS
 from ..language.words import STOP_WORDS, TECHNOLOGIES, fold, words_of
+from ..statements.canonical import canonical
 
 _MAX_CHARS = 160
 _READ_CHARS = 2000
@@ -41,6 +42,7 @@ _WORDS = r"[^\s,;:?!`\"'/_]+(?: [^\s,;:?!`\"'/_]+){0,3}?"
 _THING = rf"(?P<a>an? )?(?P<thing>{_WORDS})"
 _OTHER = rf"(?P<other>{_WORDS})"
 _SIDES = r"(?:better|worse|faster|slower|safer|cheaper|easier|simpler|lighter|newer|older) than"
+_EACH = r"(?: (?:per|a|an) \w+)?"
 
 # The first form that a question has counts.
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -48,7 +50,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("named", regex(rf"what do(?:es)? {_THING} (?:stand for|abbreviate)")),
     ("named", regex(rf"{_WHAT} (?:the )?(?:meaning|definition|formula) (?:of|for) {_THING}")),
     ("named", regex(rf"{_WHAT} {_THING}'s (?:meaning|definition|formula)")),
-    ("meant", regex(rf"what do(?:es)? {_THING} mean")),
+    ("meant", regex(rf"what do(?:es)? {_THING} mean(?P<other> in \w+)?")),
     ("sides", regex(rf"(?:{_WHAT} )?(?:the )?differences? between {_THING} and {_OTHER}")),
     ("sides", regex(rf"(?:explain |compare )?{_THING} (?:vs\.?|versus) {_OTHER}(?:, which .*)?")),
     ("sides", regex(rf"(?:is|are) {_THING} (?:the same as|{_SIDES}) {_OTHER}(?: for .*)?")),
@@ -56,12 +58,24 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("likely", regex(rf"{_WHAT} (?:an? )?(?:good|reasonable|typical) .+|best practices? .+")),
     ("likely", regex(r"how (?:do|can|would|to)(?: (?:i|you|one))? \w+ (?=.*\ban? )(?P<thing>.+)")),
     ("bought", regex(r"(?:what|which) .+ should i (?:buy|get)\b.*")),
-    ("shared", regex(rf"how do(?:es)? {_THING} [a-z]+(?: (?P<other>.*))?")),
+    ("shared", regex(rf"how do(?:es)? {_THING} (?:work|(?P<other>[a-z]+(?: .*)?))")),
     ("made", regex(rf"who (?P<other>founded|invented|created|wrote|made) {_THING}")),
     ("reached", regex(rf"{_WHAT} {_THING}'s (?:(?:tele)?phone|mobile|e-?mail|address)\b.*")),
     ("away", regex(rf"(?:is|are) {_THING} (?:on (?:holidays?|vacation|leave)|sick|ill|away)\b.*")),
-    ("private", regex(rf"(?:is|are|when is|what's) {_THING} (?P<other>married|single|birthday)")),
-    ("defined", regex(rf"{_WHAT} {_THING}(?P<other> in (?:\w+ learning|science|python|java))?")),
+    ("away", regex(rf"when do(?:es)? {_THING}'s (?:holidays?|vacation|leave) .+")),
+    ("private", regex(rf"(?:is|are|when (?:is|was)|what's) {_THING}(?:'s)? "
+                      r"(?P<other>married|single|birthday)")),
+    ("private", regex(rf"who (?:is|was) the (?P<other>ceo|cto|founder|inventor) of {_THING}")),
+    ("private", regex(rf"{_WHAT} the (?P<other>weather|population|capital) (?:in|of) {_THING}")),
+    ("private", regex(rf"{_WHAT} {_THING} (?P<other>named) (?:after|for)")),
+    ("old", regex(rf"how old (?:is|are) {_THING}")),
+    ("up", regex(rf"(?:is|are) {_THING} (?:down|offline|up|online)(?: for .+| today)?")),
+    ("free", regex(rf"(?:is|are) {_THING} (?:free|expensive|open[- ]source)(?: .*)?")),
+    ("priced", regex(rf"how (?:much|expensive) (?:is|are) {_THING}{_EACH}")),
+    ("priced", regex(rf"(?:how much|what) do(?:es)? {_THING} cost{_EACH}")),
+    ("able", regex(rf"(?:is|are) {_THING} (?:written|made|built|compatible) \w+ (?P<other>.+)")),
+    ("able", regex(rf"do(?:es)? (?:the )?{_THING} (?:support|offer|sell|make) (?P<other>.+)")),
+    ("defined", regex(rf"{_WHAT} {_THING}(?P<other> in (?:\w+ learning|\w+))?")),
 )  # fmt: skip
 
 # Where they are compared the project's own are meant.
@@ -70,8 +84,8 @@ _COMMANDS = frozenset("kubectl curl grep sed awk rsync ssh gh psql npx git docke
 _NUMBER = regex(r"(?:^|\s)\d|\d{3}")
 _PARTICIPLE = regex(r"\w+(?:ed|ing)")
 _SHORT = 5
-_REACHED = regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)", re.IGNORECASE)
-_AWAY = regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b", re.IGNORECASE)
+_SCIENCES = frozenset("learning science python java".split())
+_LANGUAGES = (["in", "c"], ["in", "go"], ["in", "r"])
 
 
 class General(Struct, frozen=True):
@@ -150,9 +164,10 @@ def _general(form: str, asked: re.Match[str], text: str) -> General | None:
 def _is_known(written: str, form: str) -> bool:
     """Whether it names what others know: a technology, or all of it is written like a name."""
     words = written.split()
-    technologies = not TECHNOLOGIES.isdisjoint(map(fold, words))
-    if form in ("likely", "shared"):
-        return technologies or (form == "shared" and any(map(_is_name, words)))
+    folded = [fold(word) for word in words]
+    technologies = folded[-2:] in _LANGUAGES or not TECHNOLOGIES.isdisjoint(folded)
+    if form in ("likely", "shared", "able"):
+        return technologies or (form != "likely" and any(map(_is_name, words)))
     return bool(words) and all(_is_name(word) or fold(word) in TECHNOLOGIES for word in words)
 
 
@@ -167,6 +182,8 @@ def _always(one: General) -> bool:
 
 def _may_be_meant(one: General) -> bool:
     """A word of few letters, or a known one: "what does FROZEN_2 mean?" is the project's own."""
+    if one.other.removeprefix(" in ") in TECHNOLOGIES:
+        return True
     is_word = " " not in one.thing and _NUMBER.search(one.thing) is None
     return is_word and bool(one.known or one.article or len(one.thing) <= _SHORT)
 
@@ -180,6 +197,9 @@ def _may_be_defined(one: General) -> bool:
     """What has no article has to be a known name, or one word that may be a name."""
     if _NUMBER.search(one.thing) is not None or one.thing.split()[-1] in _PROPERTIES:
         return False
+    field = one.other.rpartition(" ")[2]
+    if field and field not in _SCIENCES:
+        return field in TECHNOLOGIES and bool(one.known or one.article)
     if " " in one.thing or one.known or one.article:
         return bool(one.known or one.article)
     return one.thing not in ASKING_WORDS and _PARTICIPLE.fullmatch(one.thing) is None
@@ -195,12 +215,16 @@ def _is_command(one: General) -> bool:
     return first in TECHNOLOGIES or first in _COMMANDS
 
 
+def _is_known_thing(one: General) -> bool:
+    return one.known
+
+
 _MAY_BE: Mapping[str, Callable[[General], bool]] = {
+    **dict.fromkeys(("old", "free", "priced", "able", "shared"), _is_known_thing),
     "meant": _may_be_meant,
     "defined": _may_be_defined,
     "sides": _compares,
     "command": _is_command,
-    "shared": lambda one: one.known,
     "likely": lambda one: one.known or not one.thing,
 }
 
@@ -238,22 +262,45 @@ def _quotes(one: General, text: str, relevance: float) -> bool:
 
 
 def _shares(one: General, text: str, relevance: float) -> bool:
-    return len(one.words().intersection(words_of(text))) > 1
+    said = frozenset(map(canonical, words_of(text)))
+    return len(said.intersection(map(canonical, one.words()))) > 1
 
 
-_MADE = regex(r"\b(?:founded|invented|created|wrote|written|made|built)\b", re.IGNORECASE)
+# Whatever is asked of a thing, what answers it has a word of these.
+_TOLD: Mapping[str, re.Pattern[str]] = {
+    "bought": regex(r"\b(?:buy|bought)\b"),
+    "made": regex(r"\b(?:founded|invented|created|wrote|written|made|built)\b"),
+    "reached": regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)"),
+    "away": regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b"),
+    "old": regex(r"\b(?:old|age|aged|born|birthday|years?|since)\b"),
+    "up": regex(r"\b(?:down(?:time)?|up(?:time)?|off(?:line)?|outages?|online|maintenance|stopped"
+                r"|reach\w*|available|unavailable|status)\b"),
+    "free": regex(r"\b(?:free|costs?|paid|pays?|prices?|licen[cs]\w+|open|cheap|expensive)\b"),
+    "priced": regex(r"\b(?:free|costs?|paid|pays?|prices?|eur|euros?|usd|dollars?|expensive|cheap"
+                    r"|cents?|billed)\b|[€$£]|/ ?(?:month|mo|year|yr)\b"),
+}  # fmt: skip
+
+
+def _tells(one: General, text: str, relevance: float) -> bool:
+    return _TOLD[one.form].search(text) is not None
+
+
+def _says_other(one: General, text: str, relevance: float) -> bool:
+    """Whether it has a word of what is asked of the thing."""
+    said = map(canonical, words_of(text))
+    return not frozenset(map(canonical, words_of(one.other))).isdisjoint(said)
+
+
 _ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {
+    **dict.fromkeys(_TOLD, _tells),
     "never": lambda one, text, relevance: False,
     "named": _defines,
     "meant": _defines,
     "sides": _names_both,
     "command": _quotes,
     "likely": lambda one, text, relevance: relevance >= _SURELY,
-    "bought": lambda one, text, relevance: re.search(r"\b(?:buy|bought)\b", text) is not None,
     "shared": _shares,
-    "made": lambda one, text, relevance: _MADE.search(text) is not None,
-    "reached": lambda one, text, relevance: _REACHED.search(text) is not None,
-    "away": lambda one, text, relevance: _AWAY.search(text) is not None,
+    "able": _says_other,
     "private": lambda one, text, relevance: one.other in text,
     "defined": _tells_what_it_is,
 }

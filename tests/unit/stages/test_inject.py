@@ -612,6 +612,24 @@ def test_a_general_question_gets_neither_memory_nor_session_nor_address():
     assert {one.why for one in (*built.verdicts, *built.sessions)} == {NOT_MEANT}
 
 
+def test_a_session_does_not_answer_a_general_question_however_much_of_it_was_said():
+    parsed = make_parsed(make_prompt("how do I read an xlsx file with pandas?"))
+    hit = session_hit(relevance=0.99)
+    built = run(with_sessions(make_classified([], make_intent(95), parsed=parsed), hit))
+    assert [one.why for one in built.sessions] == [NOT_MEANT]
+
+
+def test_a_memory_of_another_thing_is_refused_and_says_so():
+    classified = make_classified(
+        [make_hit(make_memory(1, "Grace leads team Heron"), 0.95)],
+        make_intent(95),
+        parsed=make_parsed(make_prompt("who leads team Falcon?")),
+    )
+    built = run(classified)
+    assert built.abstained == "nothing_relevant"
+    assert [one.why for one in built.verdicts] == ["it speaks of Heron, and not of Falcon"]
+
+
 def test_memories_of_a_time_leave_room_for_what_was_said_then():
     at = NOW - timedelta(days=3)
     said = Passage(

@@ -163,14 +163,6 @@ async def test_who_asks_what_somebody_said_finds_one_sentence_of_a_long_session(
         assert await shown(archive, "what did Ilaria want?") == []
 
 
-async def test_a_question_about_the_world_is_not_answered_by_who_mentions_it(tmp_path, embedder):
-    async with opened(tmp_path, embedder) as archive:
-        for name, turns in (("s1", MEETING), ("s2", CALLED), ("s3", RETRIES), ("s4", IDLE)):
-            await archive.add(talk(turns, name))
-        assert [hit.session for hit in await shown(archive, "what about the JVM?")] == ["s1"]
-        assert await shown(archive, "what is a JVM?") == []
-
-
 async def test_a_later_word_among_other_things_comes_before_what_it_replaces(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(MEETING, "s1"))

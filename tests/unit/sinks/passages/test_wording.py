@@ -1,7 +1,6 @@
 import pytest
 
 from subcog.sinks.passages.wording import (
-    asks_about_the_world,
     asks_what_holds,
     subject_looked_back_at,
 )
@@ -37,35 +36,6 @@ def test_what_a_question_looks_back_at_is_told_from_what_frames_it(asked, subjec
 )
 def test_what_does_not_look_back_at_a_subject_has_none(text):
     assert subject_looked_back_at(text) == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what is a storm surge?",
-        "hey, what's EDIFACT?",
-        "How do I read an xlsx file with pandas?",
-        "please write a python script that pings a host every 8 seconds",
-        "how does a websocket handshake work?",
-    ],
-)
-def test_a_question_about_the_world_names_nothing_of_ours(text):
-    assert asks_about_the_world(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what is the ping interval?",
-        "what's our retention?",
-        "how do I add a metric to the planner?",
-        "what's an active customer and what's an engaged one?",
-        "who is Henk?",
-        "how do agencies log in?",
-    ],
-)
-def test_a_question_about_the_project_is_not_about_the_world(text):
-    assert not asks_about_the_world(text)
 
 
 def test_a_question_may_ask_what_holds_by_now():

@@ -28,6 +28,20 @@ def refuses(prompt, memory, relevance=0.95):
         ("is mirjam on holiday?", "minSdk 24, ok by Mirjam"),
         ("what's hanne's phone number?", "dns is at Gandi, Hanne has the login"),
         ("who wrote minimap2?", "aligner is minimap2 for ONT"),
+        ("what is a gauge in prometheus?", "the gauge of the queue is scraped by Prometheus"),
+        ("hey, what's EDIFACT?", "EDIFACT files come at night from Multraship"),
+        ("how does a websocket handshake work?", "the websocket pings every 25 seconds"),
+        ("is weblate down?", "translations go through Weblate"),
+        ("is Sentry open source?", "crash reports: Sentry, not Crashlytics"),
+        ("how much does a Joulescope cost?", "Mirko found it with the Joulescope"),
+        ("does the DHL api support pickup points?", "DHL labels API: sandbox accepts zip 00000"),
+        ("is MCUboot written in rust?", "MCUboot slots: primary 0x08010000"),
+        ("what is Riverpod named after?", "riverpod 2 with codegen, no bloc"),
+        ("what's the weather in Gent?", "beta testers are bike couriers from Gent"),
+        ("who is the CEO of Multraship?", "the order API of Multraship answers 200 with HTML"),
+        ("when does Frau Lindner's holiday end?", "VAT: Frau Lindner insists on net prices"),
+        ("how old is Selin?", "small PRs, Selin can't review more"),
+        ("what does trace level mean in kafka?", "log lines have ts, trace and level; kafka too"),
     ],
 )
 def test_what_only_shares_a_name_with_a_general_question_is_refused(prompt, memory):
@@ -45,14 +59,20 @@ def test_what_only_shares_a_name_with_a_general_question_is_refused(prompt, memo
         ("what's the difference between npm and pnpm?", "pnpm, as npm hoists what we do not list"),
         ("what does make seed do?", "make seed wipes the local database first"),
         ("is mirjam on holiday?", "Mirjam is out until 14 August"),
+        ("is staging down?", "staging is off at weekends"),
+        ("how much is Codemagic per month?", "Codemagic: 95 EUR a seat"),
+        ("does Mapbox support offline tiles?", "Mapbox: tiles are kept for offline rides"),
+        ("how does ArgoCD roll things out?", "everything is rolled out by ArgoCD"),
     ],
 )
 def test_what_answers_a_general_question_is_not(prompt, memory):
     assert not refuses(prompt, memory)
 
 
-def test_where_nothing_else_tells_relevance_does():
-    prompt = "how do I write a ruff plugin?"
+@pytest.mark.parametrize(
+    "prompt", ["how do I write a ruff plugin?", "how do I write a linter in Go?"]
+)
+def test_where_nothing_else_tells_relevance_does(prompt):
     assert refuses(prompt, "code style: ruff with line length 100", 0.8)
     assert not refuses(prompt, "code style: ruff with line length 100", 0.95)
 
@@ -68,6 +88,13 @@ def test_where_nothing_else_tells_relevance_does():
         "what does the reclaimer do?",
         "how do we deploy?",
         "how do I run the tests?",
+        "does checkout support vouchers?",
+        "what is a carry-over in billing?",
+        "how do agencies log in?",
+        "how does an incoming payment find its invoice?",
+        "how old are backups?",
+        "are looked up hosts kept?",
+        "is React allowed?",
         "what is our RFID firmware?",
         "how does Flux work here?",
         "snakemake or nextflow?",
