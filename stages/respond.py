@@ -22,6 +22,7 @@ from .language.words import words
 from .language.work_kind import primary
 from .text.envelope import NOTHING, hook_answer, strip_envelopes
 from .text.markup import split_markers, strip_blocks
+from .text.summary import shortened
 from .text.unicode import count_tokens, cut, one_line, visible, well_formed
 
 SUGGEST_PERCENT = 85
@@ -181,7 +182,8 @@ def _excerpt(text: str) -> str:
 def kept_line(kept: Kept, marked: Marked) -> str:
     """What the user reads of one marker."""
     line = f"subcog: {_OPENING[kept.outcome]} {_singular(kept.namespace)}"
-    if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
+    summary = shortened(kept.summary, marked.content) if kept.summary else ""
+    if said := kept.reason if kept.outcome in _REFUSALS else summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:
         line += f" ({kept.memory_id})"

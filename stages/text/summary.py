@@ -23,6 +23,12 @@ def summarise(text: str) -> str:
     return cut(_first_sentence(_first_line(visible(text))), MAX_CHARS)
 
 
+def shortened(summary: str, text: str) -> str:
+    """``summary`` of ``text``, with ``…`` where that says more."""
+    says_more = len(one_line(text)) > len(summary) + 1
+    return f"{summary} …" if says_more and not summary.endswith("…") else summary
+
+
 def _first_line(text: str) -> str:
     """The first paragraph that says something, in one line."""
     said: list[str] = []

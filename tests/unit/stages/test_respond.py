@@ -19,7 +19,7 @@ from subcog.bus.prompts import (
 from subcog.bus.values import Kept
 from subcog.stages.inject import inject
 from subcog.stages.parse import parse
-from subcog.stages.respond import enriched_intent, respond
+from subcog.stages.respond import enriched_intent, kept_line, respond
 from subcog.stages.text.envelope import MAX_UNITS
 from subcog.stages.text.unicode import count_units
 from tests.fakes import (
@@ -268,6 +268,15 @@ def test_a_line_tells_what_was_shown_and_what_was_kept():
 
 def test_what_no_person_typed_is_answered_without_a_notice():
     assert noticed(make_built(make_classified(parsed=make_parsed(machine=True))), "gotchas") == ""
+
+
+def test_a_line_shows_that_more_was_kept_than_it_tells():
+    kept = Kept(outcome="stored", namespace="decisions", memory_id="m", summary="No bloc.")
+    more = Marked(content="No bloc. Too much boilerplate.", marker="[remember]")
+    assert kept_line(kept, more) == "subcog: kept as decision: No bloc. … (m)"
+    assert kept_line(kept, replace(more, content="No bloc.")) == (
+        "subcog: kept as decision: No bloc. (m)"
+    )
 
 
 def test_a_notice_stands_below_what_became_of_a_marker():
