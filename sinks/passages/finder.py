@@ -20,7 +20,7 @@ from ...config.patterns import regex
 from ..store.store import Store
 from . import table
 from .index import Candidate, Found, PassageIndex, load_relevance
-from .wording import asks_what_holds, subject_looked_back_at
+from .wording import asks_what_holds, says_something, subject_looked_back_at
 
 # A later session is on the same subject if it shares so much of the earlier user's words: of their
 # terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
@@ -241,7 +241,8 @@ class Finder:
     ) -> tuple[SessionHit, ...]:
         """What was said within ``span`` in other sessions of ``scope`` than ``session``.
 
-        The newest first, at most ``limit`` sessions; without a span the end of the newest one.
+        The newest first, at most ``limit`` sessions, without what says nothing by itself; without
+        a span the end of the newest one.
         """
         others = [one for one in self._index.sessions((scope,)) if one[1] != session]
         hits: list[SessionHit] = []
@@ -258,6 +259,7 @@ class Finder:
             passages = [kept[id_] for id_ in ids if id_ in kept]
             if span:
                 passages = [one for one in passages if span.since <= one.said_at < span.until]
+                passages = [one for one in passages if says_something(one.text)] or passages
             if passages := passages[-_MOST_PASSAGES:]:
                 hits.append(_as_said(name, scope, passages))
             if len(hits) >= limit:

@@ -15,6 +15,8 @@ from ..models.analyzer import DULL_WORDS
 _MOST_WORDS: Final = 24
 """A longer prompt says itself what it is about."""
 
+_FEWEST_OWN_WORDS: Final = 2
+
 _ASKS = regex(
     r"^\W*(?:(?:hey|hi|ok|so|and|but|btw|thanks|great)\b\W*)*"
     r"(?:remind me|how|what|why|where|when|which|who|until|since|is|are|was|were|do|does|did)\b",
@@ -54,6 +56,12 @@ def subject_looked_back_at(text: str) -> str:
     if not (straight.rstrip(_AFTER_A_QUESTION).endswith("?") or _ASKS.search(straight)):
         return ""
     return " ".join(word for word in _WORD.findall(straight) if not _frames(word.lower()))
+
+
+def says_something(text: str) -> bool:
+    """Whether ``text`` has words that could be a topic; "ok ciao" and "yes, do it" have none."""
+    own = {word for word in _WORD.findall(text.lower()) if not _frames(word)}
+    return len(own) >= _FEWEST_OWN_WORDS or not text.isascii()
 
 
 def _straight(text: str) -> str:

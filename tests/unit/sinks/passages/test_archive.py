@@ -529,7 +529,9 @@ async def test_an_episode_that_goes_on_for_days_is_read_for_each_of_them(tmp_pat
 
         [hit] = await archive.said(HERE, last, session="", limit=9)
 
-        assert [passage.text for passage in hit.passages] == [text for _, text in RETRIES_LATER]
+        *telling, done = [text for _, text in RETRIES_LATER]
+        assert done == "Done."
+        assert [passage.text for passage in hit.passages] == telling
         assert [one.session for one in await archive.said(HERE, between, session="", limit=9)] == [
             "s2"
         ]

@@ -2,6 +2,7 @@ import pytest
 
 from subcog.sinks.passages.wording import (
     asks_what_holds,
+    says_something,
     subject_looked_back_at,
 )
 
@@ -42,3 +43,18 @@ def test_a_question_may_ask_what_holds_by_now():
     assert asks_what_holds("do we still deliver csv?")
     assert not asks_what_holds("why do we deliver csv?")
     assert not asks_what_holds("the boards froze again, " * 12 + "and still do")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ok ciao", False),
+        ("yes. do it", False),
+        ("Done.", False),
+        ("KEEPALIVE is 20 now, the O2 sims drop after 28 seconds", True),
+        ("no delta updates, the signing key would have to be on the server", True),
+        ("是的", True),
+    ],
+)
+def test_what_says_something_by_itself(text, says):
+    assert says_something(text) is says
