@@ -64,3 +64,46 @@ def test_an_order_whose_answer_a_memory_has_tells_nothing():
         ("agent", "The local db needs PGPORT=5433."),
     )
     assert told(talk, "how do I run migrations on the local db?", talk[1][1]) == []
+
+
+VPN = (
+    ("user", "The VPN concentrator sits in Frankfurt because the Dublin one was flaky"),
+    ("agent", "OK."),
+)
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        (("user", "now fix the test in util_test.go"), ("agent", "Fixed."), ("user", "merge it")),
+        (("user", "thanks, lunch"), ("agent", "Enjoy.")),
+        (("user", "Route the nightly builds over the concentrator box"), ("agent", "Done.")),
+    ],
+)
+def test_what_leads_away_from_a_subject_is_not_told_with_it(away):
+    assert told((*VPN, *away), "why is the VPN in Frankfurt?") == texts(VPN)
+
+
+def test_what_an_order_does_and_the_kind_of_a_file_are_not_what_it_is_about():
+    talk = (*TIDES, ("user", "A route has a maximum of 40 stops"), ("agent", "See src/route.dart."))
+    assert told(talk, "split the Hive code in src/box.dart") == texts(TIDES)
+    assert told((*WIDGETS, *talk), "split the Hive box") == texts(TIDES)
+
+
+def test_an_order_that_shares_one_word_tells_nothing_of_a_question():
+    order = (("user", "add a log line to the solver"), ("agent", "It logs the tenant now."))
+    tenant = (("user", "The staging tenant is called acme-lab"), ("agent", "Noted."))
+    assert told((*tenant, *order), "what is the staging tenant called?") == texts(tenant)
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "the map is blank after resume on my pixel 8, pls debug",
+        "the map is blank after resume since 4.12, can you find it?",
+    ],
+)
+def test_a_complaint_tells_nothing_beside_the_memory_of_its_cause(complaint):
+    cause = "The blank map after resume was a lost GL surface"
+    talk = (("user", complaint), ("agent", f"Reproduced it.\n**Learned**: {cause}"))
+    assert told(talk, "map is blank after resume", cause) == []
