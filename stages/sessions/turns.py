@@ -2,7 +2,7 @@
 
 A session may be found by a word of one turn. What was said of other things in it is left out; a
 turn of few words belongs to what was said before it ("No. Seven. Eight trips it."), unless it only
-orders something else, or says goodbye.
+orders something else, or says goodbye. What a marker keeps is a memory, and is for that one to say.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..language.sentences import (
 from ..language.topics import retrieval_words
 from ..language.words import STOP_WORDS, fold
 from ..statements.comparison import contradicts, says_same
+from ..text.markup import split_markers
 from ..text.unicode import one_line
 
 ENDS = regex(r"(?<=[.!?])\s+")
@@ -47,6 +48,8 @@ _ENOUGH_SHARED = 2
 _GOES_ON = 2
 # A reply to words that are left out needs more than one that follows them.
 _ENOUGH_OF_A_REPLY = 3
+# With fewer words beside a marker a turn is for the marker alone ("ok, next thing:").
+_FEWEST_BESIDE_MARKER = 3
 _STEM_CHARS = 5
 _SENTENCE_ENDS = regex(r"(?<=[.!?])\s+|\n+")
 _PART = regex(r"[^\W_]+")
@@ -101,7 +104,7 @@ def _topics(passages: Sequence[Passage]) -> list[list[list[Passage]]]:
     """The exchanges, each with those before it unless something else begins with it."""
     topics: list[list[list[Passage]]] = []
     before: frozenset[str] = frozenset()
-    for exchange in _exchanges(passages):
+    for exchange in filter(None, map(_beside_marker, _exchanges(passages))):
         if topics and _goes_on(exchange, before):
             topics[-1].append(exchange)
         else:
@@ -132,6 +135,17 @@ def _exchanges(passages: Sequence[Passage]) -> list[list[Passage]]:
         else:
             exchanges.append([passage])
     return exchanges
+
+
+def _beside_marker(exchange: list[Passage]) -> list[Passage]:
+    """``exchange`` without what the user had kept with a marker; [] if there is little else."""
+    if exchange[0].speaker != "user":
+        return exchange
+    text, marked = split_markers(exchange[0].text)
+    if not marked:
+        return exchange
+    is_more = len(_stems(text)) >= _FEWEST_BESIDE_MARKER
+    return [replace(exchange[0], text=text), *exchange[1:]] if is_more else []
 
 
 def _stems_of(passages: Sequence[Passage]) -> frozenset[str]:

@@ -107,3 +107,28 @@ def test_a_complaint_tells_nothing_beside_the_memory_of_its_cause(complaint):
     cause = "The blank map after resume was a lost GL surface"
     talk = (("user", complaint), ("agent", f"Reproduced it.\n**Learned**: {cause}"))
     assert told(talk, "map is blank after resume", cause) == []
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "fyi while i'm at it\n[remember] crash reports: Sentry, not Crashlytics",
+        "[remember:decisions] When it crashes, crash reports go to Sentry",
+    ],
+)
+def test_what_a_marker_keeps_is_for_its_memory_to_tell(marked):
+    noted = (("user", marked), ("agent", "Noted."))
+    assert told((*noted, *TIDES), "it crashes") == []
+    assert told(noted, "an app that stops by itself") == []
+    assert told((*TIDES, *noted), "Hive or Drift?") == texts(TIDES)
+
+
+def test_what_else_was_said_with_a_marker_is_told_without_it():
+    talk = (
+        ("user", "The login test fails at midnight, fix it\n[remember] staging is reset at night"),
+        ("agent", "Its clock was local."),
+    )
+    assert told(talk, "why did the login test fail?") == [
+        "The login test fails at midnight, fix it",
+        "Its clock was local.",
+    ]
