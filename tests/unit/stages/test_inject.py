@@ -384,6 +384,20 @@ def test_a_memory_of_a_session_on_whose_subject_a_newer_one_spoke_says_so():
     assert "since then" not in built.text
 
 
+@pytest.mark.parametrize(
+    ("relevance", "by_words", "shown"),
+    [(0.5, 0.3, True), (0.5, 0.45, False), (0.7, 0.9, True), (0.7, None, False)],
+)
+def test_an_automatic_memory_that_reads_as_the_answer_needs_no_session_on_its_subject(
+    relevance, by_words, shown
+):
+    origin = Provenance(session="0f3e2d1c", hook="Stop")
+    kept = make_memory(1, tags=(AUTO_CAPTURED,), provenance=origin)
+    classified = make_classified([make_hit(kept, relevance, by_words=by_words)], make_intent())
+    built = run(with_sessions(classified, session_hit(passages=(), relevance=0.01)))
+    assert bool(built.text) is shown
+
+
 def test_an_order_gets_what_was_said_although_no_memory_answers_it():
     built = run(with_sessions(make_classified(make_hits(1), None), session_hit()))
     assert built.abstained is None
