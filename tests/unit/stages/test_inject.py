@@ -260,8 +260,8 @@ def test_the_hard_ceiling_of_tokens_holds_whatever_is_set():
 
 def test_a_good_memory_comes_in_full_and_a_fair_one_as_a_preview():
     text = "Rotate the signing key first. " + "Then the readers follow, one by one. " * 9
-    fair = run(make_classified([make_hit(make_memory(1, text), 0.6)], make_intent()))
-    good = run(make_classified([make_hit(make_memory(1, text), 0.9)], make_intent()))
+    hits = [make_hit(make_memory(1, text), sure, by_words=sure) for sure in (0.45, 0.6)]
+    fair, good = (run(make_classified([hit], make_intent())) for hit in hits)
     assert text.strip() in good.text
     assert text.strip() not in fair.text
     assert "…" in fair.text
