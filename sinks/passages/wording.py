@@ -31,12 +31,14 @@ _LOOKS_BACK = regex(
 _AFTER_A_QUESTION: Final = " \n.!)\"'"
 # Of what the agent has just done, or was just spoken of: the session itself has that.
 _JUST_NOW = regex(r"\byou\b|\b(?:was|were|did|had) (?:that|it|this|those|these)\b", re.IGNORECASE)
+# Somebody here has it: "how do I get a VPN profile?"
+_HANDED_OUT = r"(?:get|request|order|book|borrow|apply for) an? (?:[\w-]+ ){0,2}[\w-]+\W*$"
 _ABOUT_THE_WORLD = regex(
     r"^\W*(?:(?:hey|hi|ok|so|and|btw|please|(?:can|could) you)\b\W*)*(?:"
     r"what(?:'s| is| are)(?: an?)?(?: (?!the\b)[\w-]+){1,3}\W*$"
     r"|(?:explain|convert)\b"
     r"|write (?:me )?an? "
-    r"|how (?:do (?:i|you)|to|does) (?:.* )?an? "
+    rf"|how (?:do (?:i|you)|to|does) (?!{_HANDED_OUT})(?:.* )?an? "
     r")",
     re.IGNORECASE,
 )

@@ -47,6 +47,7 @@ def test_what_does_not_look_back_at_a_subject_has_none(text):
         "How do I read an xlsx file with pandas?",
         "please write a python script that pings a host every 8 seconds",
         "how does a websocket handshake work?",
+        "how do I get a list of files in bash?",
     ],
 )
 def test_a_question_about_the_world_names_nothing_of_ours(text):
@@ -62,6 +63,8 @@ def test_a_question_about_the_world_names_nothing_of_ours(text):
         "what's an active customer and what's an engaged one?",
         "who is Henk?",
         "how do agencies log in?",
+        "how do I get a VPN profile?",
+        "how do I book a test device",
     ],
 )
 def test_a_question_about_the_project_is_not_about_the_world(text):
