@@ -1,8 +1,8 @@
 """Which turns of a session are quoted: those about the prompt that no memory beside them says.
 
 A session may be found by a word of one turn. What was said of other things in it is left out; a
-turn of few words belongs to what was said before it ("No. Seven. Eight trips it."), unless it only
-orders something else, or says goodbye. What a marker keeps is a memory, and is for that one to say.
+turn of few words belongs to what was said before it ("No. Seven. Eight trips it."), if either side
+speaks of that or it is a bare reply. What a marker keeps is a memory, and is for that one to say.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ _OWN_SUBJECT = 4
 _ENOUGH_SHARED = 2
 # A turn that has words enough goes on with what was said before if it has so many of its words.
 _GOES_ON = 2
+# So few words that state something are a reply to what was said before.
+_BARE_REPLY = 1
 # A reply to words that are left out needs more than one that follows them.
 _ENOUGH_OF_A_REPLY = 3
 # With fewer words beside a marker a turn is for the marker alone ("ok, next thing:").
@@ -57,7 +59,8 @@ _PART = regex(r"[^\W_]+")
 _OF_A_PATH = regex(r"(?<=\w)\.[a-z]{1,4}\b(?![\w/-]|\.\w)|\b(?:src|lib)/")
 _PLEASE = frozenset(("please", "pls", "plz"))
 _GOODBYE = regex(
-    r"\W*(?:(?:ok(?:ay)?|great|good|nice|perfect)\W+)?(?:thanks?|thx|cheers|(?:good ?)?bye)\b"
+    r"\W*(?:(?:ok(?:ay)?|great|good|nice|perfect)\W+)?(?:thanks?|thx|cheers|(?:good ?)?bye)\b",
+    re.IGNORECASE,
 )
 
 
@@ -103,27 +106,27 @@ def _is_about(topic: Sequence[Passage], asked: frozenset[str], *, is_whole: bool
 def _topics(passages: Sequence[Passage]) -> list[list[list[Passage]]]:
     """The exchanges, each with those before it unless something else begins with it."""
     topics: list[list[list[Passage]]] = []
-    before: frozenset[str] = frozenset()
     for exchange in filter(None, map(_beside_marker, _exchanges(passages))):
-        if topics and _goes_on(exchange, before):
+        if topics and _goes_on(exchange, topics[-1]):
             topics[-1].append(exchange)
         else:
             topics.append([exchange])
-        before = _stems_of(exchange)
     return topics
 
 
-def _goes_on(exchange: Sequence[Passage], before: frozenset[str]) -> bool:
-    """Whether ``exchange`` goes on with the one that has the stems ``before``.
+def _goes_on(exchange: Sequence[Passage], topic: Sequence[Sequence[Passage]]) -> bool:
+    """Whether ``exchange`` goes on with ``topic``.
 
-    That is where the user has few words, unless they only order something or say goodbye, and
-    nothing in the exchange was spoken of before; or words enough, and some of those before.
+    Where the user has words enough, some have to be of the exchange before. Of fewer it suffices if
+    either side has a word in common with the topic, and a bare reply needs none ("yes", "seven").
     """
     begun = _stems(exchange[0].text)
     if len(begun) >= _OWN_SUBJECT:
-        return len(begun & before) >= _GOES_ON
-    leads_away = _GOODBYE.match(fold(exchange[0].text)) or not _tells(exchange[0])
-    return not (begun and leads_away and before.isdisjoint(_stems_of(exchange)))
+        return len(begun & _stems_of(topic[-1])) >= _GOES_ON
+    is_reply = len(begun) <= _BARE_REPLY and (not begun or _tells(exchange[0]))
+    if is_reply and not _GOODBYE.match(exchange[0].text):
+        return True
+    return not _stems_of(exchange).isdisjoint(_stems_of(list(chain.from_iterable(topic))))
 
 
 def _exchanges(passages: Sequence[Passage]) -> list[list[Passage]]:

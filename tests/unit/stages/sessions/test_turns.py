@@ -38,6 +38,8 @@ def test_few_words_and_those_that_go_on_stay_with_what_was_said_before():
     talk = (*ATTEMPTS, ("user", "Count the attempts of a whole batch together from now on"))
     assert told((*TIDES, *talk), "how many attempts?") == texts(talk)
     assert told((*TIDES, *ATTEMPTS), "what about 429s?") == texts(ATTEMPTS)
+    replies = (*ATTEMPTS, ("user", "why?"), ("agent", "Eight."), ("user", "yes"), ("user", "Ten!"))
+    assert told((*TIDES, *replies), "what about 429s?") == texts(replies)
 
 
 @pytest.mark.parametrize("question", ["", "offline storage?"])
@@ -76,7 +78,9 @@ VPN = (
     "away",
     [
         (("user", "now fix the test in util_test.go"), ("agent", "Fixed."), ("user", "merge it")),
-        (("user", "thanks, lunch"), ("agent", "Enjoy.")),
+        (("user", "Thanks, lunch"), ("agent", "Enjoy.")),
+        (("user", "great, a coffee break"), ("agent", "Enjoy."), ("user", "bye")),
+        (("user", "bump eslint to 9"), ("agent", "Bumped, two rules renamed.")),
         (("user", "Route the nightly builds over the concentrator box"), ("agent", "Done.")),
     ],
 )
