@@ -58,6 +58,7 @@ _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
 # From this relevance on a memory that was reranked needs no session that bears on the prompt.
 _SURE = 0.7
+_CLEARLY_MORE = 0.1
 # An order is not answered by a memory, but what was settled about its subject bears on it.
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
@@ -206,7 +207,8 @@ def _choose(
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     least = min(context.min_relevance, context.min_relevance_beside)
     not_meant = dict(_beside_the_point(event.enriched.parsed, candidates, least))
-    doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
+    surely = context.min_relevance
+    doubtful = [one.memory for one in candidates if not _speaks_for_itself(one, surely)]
     refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
     later = overtaken(found, hits)
     for one in candidates:
@@ -249,13 +251,20 @@ def _not_meant(event: IntentClassified, hit: SessionHit) -> bool:
     return bool(said) and read_asked(event.enriched.parsed).refuses(said, relevance=0.0)
 
 
-def _speaks_for_itself(candidate: Candidate) -> bool:
+def _speaks_for_itself(candidate: Candidate, floor: float) -> bool:
     """Whether it answers whatever its session was about: reranked so, or a failed command's record.
 
-    A failure is told by the command and its error, which no talk need mention.
+    A session of several subjects is about each of them but a little. So what is relevant as read
+    with the question needs none, if it is so surely, or clearly more than by the words that it may
+    share with any question. A failure is told by the command and its error, which no talk need
+    mention.
     """
-    reranked = candidate.hit.by_words is not None
-    return (reranked and candidate.relevance >= _SURE) or read_record(candidate.memory) is not None
+    by_words = candidate.hit.by_words
+    if by_words is not None:
+        enough = min(_SURE, max(floor, by_words + _CLEARLY_MORE))
+        if candidate.relevance >= enough:
+            return True
+    return read_record(candidate.memory) is not None
 
 
 def _sure(event: IntentClassified) -> int:

@@ -23,8 +23,11 @@ from .instructions import NOT_DENIED, Instructed
 SHORT_CHARS = 200
 LONG_CHARS = 1000
 
-LONG_SCORE = 0.8
-"""From this score on a memory is given at length, where there is room."""
+LONG_SCORE = 0.5
+"""From this score on a memory is given at length, where there is room.
+
+It likelier answers than not, and the answer may be in any of its sentences.
+"""
 
 _SUMMARY_CHARS = 100
 _READ_CHARS = 2000

@@ -1,7 +1,8 @@
 """Which turns of a session are quoted: those about the prompt that no memory beside them says.
 
 A session may be found by a word of one turn. What was said of other things in it is left out; a
-turn of few words belongs to what was said before it ("No. Seven. Eight trips it.").
+turn of few words belongs to what was said before it ("No. Seven. Eight trips it."), if either side
+speaks of that or it is a bare reply. What a marker keeps is a memory, and is for that one to say.
 """
 
 from __future__ import annotations
@@ -9,16 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from msgspec.structs import replace
 
 from ...bus.sessions import Passage
 from ...bus.values import Memory
 from ...config.patterns import regex
-from ..language.sentences import is_order, sentences
+from ..language.sentences import (
+    Sentence,
+    is_order,
+    opening,
+    prompt_sentences,
+    sentences,
+)
 from ..language.topics import retrieval_words
 from ..language.words import STOP_WORDS, fold
 from ..statements.comparison import contradicts, says_same
+from ..text.markup import split_markers
 from ..text.unicode import one_line
 
 ENDS = regex(r"(?<=[.!?])\s+")
@@ -35,11 +44,24 @@ SETTLES = regex(
 _CLAIM_CHARS = 400
 _OWN_SUBJECT = 4
 _ENOUGH_SHARED = 2
+# A turn that has words enough goes on with what was said before if it has so many of its words.
+_GOES_ON = 2
+# So few words that state something are a reply to what was said before.
+_BARE_REPLY = 1
 # A reply to words that are left out needs more than one that follows them.
 _ENOUGH_OF_A_REPLY = 3
+# With fewer words beside a marker a turn is for the marker alone ("ok, next thing:").
+_FEWEST_BESIDE_MARKER = 3
 _STEM_CHARS = 5
 _SENTENCE_ENDS = regex(r"(?<=[.!?])\s+|\n+")
 _PART = regex(r"[^\W_]+")
+# What many files have in common says nothing: "src/retry.py" is about retry.
+_OF_A_PATH = regex(r"(?<=\w)\.[a-z]{1,4}\b(?![\w/-]|\.\w)|\b(?:src|lib)/")
+_PLEASE = frozenset(("please", "pls", "plz"))
+_GOODBYE = regex(
+    r"\W*(?:(?:ok(?:ay)?|great|good|nice|perfect)\W+)?(?:thanks?|thx|cheers|(?:good ?)?bye)\b",
+    re.IGNORECASE,
+)
 
 
 def telling_turns(
@@ -50,32 +72,61 @@ def telling_turns(
     () where nothing is left that tells anything. Where no turn shares a word with ``question``, the
     session was found by its meaning, and all of it counts.
     """
-    asked = _stems(" ".join(retrieval_words(question)))
-    topics = [_unsaid(topic, asked, memories) for topic in _topics(passages)]
+    asked = _asked(question)
+    said = _topics(passages)
+    topics = [_unsaid(topic, asked, memories) for topic in said]
     found = [passage for topic in topics for passage in topic]
     if asked & _stems_of(passages):
-        # Beside a memory that answers from this session, one word more tells little.
-        enough = 1 if found == list(passages) else min(_ENOUGH_SHARED, len(asked))
-        about = [topic for topic in topics if len(asked & _stems_of(topic)) >= enough]
+        is_whole = found == list(chain.from_iterable(chain.from_iterable(said)))
+        about = [topic for topic in topics if _is_about(topic, asked, is_whole=is_whole)]
         found = [passage for topic in about for passage in topic]
     return tuple(found) if any(map(_tells, found)) else ()
 
 
-def _topics(passages: Sequence[Passage]) -> list[list[list[Passage]]]:
-    """The exchanges, each with those before it unless the user begins with something else in it.
+def _asked(question: str) -> frozenset[str]:
+    """The stems of what ``question`` is about: what an order tells to do with it is not."""
+    read = prompt_sentences(question)
+    verbs = (one.words[opening(one) :][:1] for one in read if is_order(one))
+    stems = _stems(" ".join(retrieval_words(question)))
+    return stems - _stems(" ".join(chain.from_iterable(verbs))) or stems
 
-    That is where the user has words enough and none that the exchange before it has.
+
+def _is_about(topic: Sequence[Passage], asked: frozenset[str], *, is_whole: bool) -> bool:
+    """Whether ``topic`` shares enough with what is ``asked``.
+
+    One word more tells little where the session is not quoted whole, since a memory beside it
+    answers from it, or where the user neither states nor asks anything.
     """
+    heard = [one for one in topic if one.speaker == "user"]
+    only_orders = heard and not any("?" in one.text or _tells(one) for one in heard)
+    enough = 1 if is_whole and not only_orders else min(_ENOUGH_SHARED, len(asked))
+    return len(asked & _stems_of(topic)) >= enough
+
+
+def _topics(passages: Sequence[Passage]) -> list[list[list[Passage]]]:
+    """The exchanges, each with those before it unless something else begins with it."""
     topics: list[list[list[Passage]]] = []
-    before: frozenset[str] = frozenset()
-    for exchange in _exchanges(passages):
-        begun = _stems(exchange[0].text)
-        if topics and (len(begun) < _OWN_SUBJECT or begun & before):
+    for exchange in filter(None, map(_beside_marker, _exchanges(passages))):
+        if topics and _goes_on(exchange, topics[-1]):
             topics[-1].append(exchange)
         else:
             topics.append([exchange])
-        before = _stems_of(exchange)
     return topics
+
+
+def _goes_on(exchange: Sequence[Passage], topic: Sequence[Sequence[Passage]]) -> bool:
+    """Whether ``exchange`` goes on with ``topic``.
+
+    Where the user has words enough, some have to be of the exchange before. Of fewer it suffices if
+    either side has a word in common with the topic, and a bare reply needs none ("yes", "seven").
+    """
+    begun = _stems(exchange[0].text)
+    if len(begun) >= _OWN_SUBJECT:
+        return len(begun & _stems_of(topic[-1])) >= _GOES_ON
+    is_reply = len(begun) <= _BARE_REPLY and (not begun or _tells(exchange[0]))
+    if is_reply and not _GOODBYE.match(exchange[0].text):
+        return True
+    return not _stems_of(exchange).isdisjoint(_stems_of(list(chain.from_iterable(topic))))
 
 
 def _exchanges(passages: Sequence[Passage]) -> list[list[Passage]]:
@@ -89,6 +140,17 @@ def _exchanges(passages: Sequence[Passage]) -> list[list[Passage]]:
     return exchanges
 
 
+def _beside_marker(exchange: list[Passage]) -> list[Passage]:
+    """``exchange`` without what the user had kept with a marker; [] if there is little else."""
+    if exchange[0].speaker != "user":
+        return exchange
+    text, marked = split_markers(exchange[0].text)
+    if not marked:
+        return exchange
+    is_more = len(_stems(text)) >= _FEWEST_BESIDE_MARKER
+    return [replace(exchange[0], text=text), *exchange[1:]] if is_more else []
+
+
 def _stems_of(passages: Sequence[Passage]) -> frozenset[str]:
     return frozenset[str]().union(*(_stems(passage.text) for passage in passages))
 
@@ -96,7 +158,7 @@ def _stems_of(passages: Sequence[Passage]) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _stems(text: str) -> frozenset[str]:
     """The beginnings of the words of ``text`` that say something, and of the parts of its names."""
-    parts = _PART.findall(fold(text))
+    parts = _PART.findall(_OF_A_PATH.sub(" ", fold(text)))
     telling = (part for part in parts if len(part) > 1 and part not in STOP_WORDS)
     return frozenset(part.removesuffix("s")[:_STEM_CHARS] for part in telling)
 
@@ -170,7 +232,24 @@ def _is_said(passage: Passage, texts: Sequence[str], memories: Sequence[Memory])
 
 
 def _tells(passage: Passage) -> bool:
-    """Whether ``passage`` states anything: an order or a question alone does not."""
-    if passage.speaker == "agent" or SETTLES.search(passage.text):
+    """Whether ``passage`` states anything: a question or an order alone does not."""
+    if passage.speaker == "agent":
         return True
-    return any(not (one.asks or is_order(one)) for one in sentences(passage.text))
+    return any(_states(one, passage.text) for one in sentences(passage.text))
+
+
+def _states(sentence: Sentence, text: str) -> bool:
+    """Whether ``sentence`` of ``text`` states anything, as an order does that settles something.
+
+    What leads in to a request does not: "the map is blank, please debug".
+    """
+    if sentence.asks or _begs(sentence):
+        return False
+    begin, end = sentence.spans[0][0], sentence.spans[-1][1]
+    return not is_order(sentence) or SETTLES.search(text, begin, end) is not None
+
+
+def _begs(sentence: Sentence) -> bool:
+    """Whether a later clause of ``sentence`` begins with "please"."""
+    words = sentence.words
+    return any(words[at] in _PLEASE for at in sentence.opens if 0 < at < len(words) - 1)

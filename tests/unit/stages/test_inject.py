@@ -260,8 +260,8 @@ def test_the_hard_ceiling_of_tokens_holds_whatever_is_set():
 
 def test_a_good_memory_comes_in_full_and_a_fair_one_as_a_preview():
     text = "Rotate the signing key first. " + "Then the readers follow, one by one. " * 9
-    fair = run(make_classified([make_hit(make_memory(1, text), 0.6)], make_intent()))
-    good = run(make_classified([make_hit(make_memory(1, text), 0.9)], make_intent()))
+    hits = [make_hit(make_memory(1, text), sure, by_words=sure) for sure in (0.45, 0.6)]
+    fair, good = (run(make_classified([hit], make_intent())) for hit in hits)
     assert text.strip() in good.text
     assert text.strip() not in fair.text
     assert "…" in fair.text
@@ -382,6 +382,20 @@ def test_a_memory_of_a_session_on_whose_subject_a_newer_one_spoke_says_so():
     assert head.endswith("since then ses_9a8b7c6d spoke of it: where they differ, that holds")
     built = run(with_sessions(classified, session_hit()))
     assert "since then" not in built.text
+
+
+@pytest.mark.parametrize(
+    ("relevance", "by_words", "shown"),
+    [(0.5, 0.3, True), (0.5, 0.45, False), (0.7, 0.9, True), (0.7, None, False)],
+)
+def test_an_automatic_memory_that_reads_as_the_answer_needs_no_session_on_its_subject(
+    relevance, by_words, shown
+):
+    origin = Provenance(session="0f3e2d1c", hook="Stop")
+    kept = make_memory(1, tags=(AUTO_CAPTURED,), provenance=origin)
+    classified = make_classified([make_hit(kept, relevance, by_words=by_words)], make_intent())
+    built = run(with_sessions(classified, session_hit(passages=(), relevance=0.01)))
+    assert bool(built.text) is shown
 
 
 def test_an_order_gets_what_was_said_although_no_memory_answers_it():

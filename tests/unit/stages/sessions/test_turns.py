@@ -38,6 +38,8 @@ def test_few_words_and_those_that_go_on_stay_with_what_was_said_before():
     talk = (*ATTEMPTS, ("user", "Count the attempts of a whole batch together from now on"))
     assert told((*TIDES, *talk), "how many attempts?") == texts(talk)
     assert told((*TIDES, *ATTEMPTS), "what about 429s?") == texts(ATTEMPTS)
+    replies = (*ATTEMPTS, ("user", "why?"), ("agent", "Eight."), ("user", "yes"), ("user", "Ten!"))
+    assert told((*TIDES, *replies), "what about 429s?") == texts(replies)
 
 
 @pytest.mark.parametrize("question", ["", "offline storage?"])
@@ -64,3 +66,73 @@ def test_an_order_whose_answer_a_memory_has_tells_nothing():
         ("agent", "The local db needs PGPORT=5433."),
     )
     assert told(talk, "how do I run migrations on the local db?", talk[1][1]) == []
+
+
+VPN = (
+    ("user", "The VPN concentrator sits in Frankfurt because the Dublin one was flaky"),
+    ("agent", "OK."),
+)
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        (("user", "now fix the test in util_test.go"), ("agent", "Fixed."), ("user", "merge it")),
+        (("user", "Thanks, lunch"), ("agent", "Enjoy.")),
+        (("user", "great, a coffee break"), ("agent", "Enjoy."), ("user", "bye")),
+        (("user", "bump eslint to 9"), ("agent", "Bumped, two rules renamed.")),
+        (("user", "Route the nightly builds over the concentrator box"), ("agent", "Done.")),
+    ],
+)
+def test_what_leads_away_from_a_subject_is_not_told_with_it(away):
+    assert told((*VPN, *away), "why is the VPN in Frankfurt?") == texts(VPN)
+
+
+def test_what_an_order_does_and_the_kind_of_a_file_are_not_what_it_is_about():
+    talk = (*TIDES, ("user", "A route has a maximum of 40 stops"), ("agent", "See src/route.dart."))
+    assert told(talk, "split the Hive code in src/box.dart") == texts(TIDES)
+    assert told((*WIDGETS, *talk), "split the Hive box") == texts(TIDES)
+
+
+def test_an_order_that_shares_one_word_tells_nothing_of_a_question():
+    order = (("user", "add a log line to the solver"), ("agent", "It logs the tenant now."))
+    tenant = (("user", "The staging tenant is called acme-lab"), ("agent", "Noted."))
+    assert told((*tenant, *order), "what is the staging tenant called?") == texts(tenant)
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "the map is blank after resume on my pixel 8, pls debug",
+        "the map is blank after resume since 4.12, can you find it?",
+    ],
+)
+def test_a_complaint_tells_nothing_beside_the_memory_of_its_cause(complaint):
+    cause = "The blank map after resume was a lost GL surface"
+    talk = (("user", complaint), ("agent", f"Reproduced it.\n**Learned**: {cause}"))
+    assert told(talk, "map is blank after resume", cause) == []
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "fyi while i'm at it\n[remember] crash reports: Sentry, not Crashlytics",
+        "[remember:decisions] When it crashes, crash reports go to Sentry",
+    ],
+)
+def test_what_a_marker_keeps_is_for_its_memory_to_tell(marked):
+    noted = (("user", marked), ("agent", "Noted."))
+    assert told((*noted, *TIDES), "it crashes") == []
+    assert told(noted, "an app that stops by itself") == []
+    assert told((*TIDES, *noted), "Hive or Drift?") == texts(TIDES)
+
+
+def test_what_else_was_said_with_a_marker_is_told_without_it():
+    talk = (
+        ("user", "The login test fails at midnight, fix it\n[remember] staging is reset at night"),
+        ("agent", "Its clock was local."),
+    )
+    assert told(talk, "why did the login test fail?") == [
+        "The login test fails at midnight, fix it",
+        "Its clock was local.",
+    ]
