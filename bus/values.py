@@ -28,6 +28,9 @@ NAMESPACES: tuple[str, ...] = (
     "tasks",
 )
 
+FAILED_COMMAND = "failed-command"
+"""The tag of the record of a command that failed, and of what worked instead."""
+
 TO_DO = frozenset(("blockers", "tasks"))
 """The namespaces of what is to be dealt with."""
 

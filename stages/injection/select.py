@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...bus.values import Memory, Scope, copies
 from ..statements.beside import leaves_part
 from ..statements.comparison import Claim, Relation, claim_of, says_same
-from ..statements.open_work import is_closed_since
+from ..statements.open_work import claimed, is_closed_since, tell_of_others
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
 from .pack import Budget, Offer, pack
@@ -143,19 +143,19 @@ def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -
     one with the later id is the newer; a blocker that was closed since is no news on anything. With
     ``asked``, of those ids.
     """
-    in_force: dict[str, Claim] = {}
+    in_force: dict[str, tuple[Memory, Claim]] = {}
     noted: dict[tuple[Scope, str | None], str] = {}
     found: dict[str, str] = {}
     for memory in sorted(memories, key=_newness, reverse=True):
-        claim = claim_of(memory.content)
+        claim = claim_of(claimed(memory))
         is_asked = asked is None or memory.id in asked
         other = noted.get((memory.scope, memory.id))
-        if other and in_force[other].holds_beside(claim):
+        if other and _hold_both(in_force[other], (memory, claim)):
             other = None
-        if is_asked and (other := other or _first_rival(in_force, claim)):
+        if is_asked and (other := other or _first_rival(in_force, memory, claim)):
             found[memory.id] = other
         else:
-            in_force[memory.id] = claim
+            in_force[memory.id] = (memory, claim)
             noted.setdefault((memory.scope, memory.contradicts), memory.id)
     return found
 
@@ -164,9 +164,19 @@ def _newness(memory: Memory) -> tuple[bool, datetime, str]:
     return (not is_closed_since(memory), memory.updated_at, memory.id)
 
 
-def _first_rival(newer: Mapping[str, Claim], older: Claim) -> str | None:
-    """Which of the first that speak of the same as ``older`` contradicts it."""
-    told = ((id_, found) for id_, one in newer.items() if (found := one.bearing(older)))
+def _hold_both(newer: tuple[Memory, Claim], older: tuple[Memory, Claim]) -> bool:
+    return tell_of_others(newer[0], older[0]) or newer[1].holds_beside(older[1])
+
+
+def _first_rival(
+    newer: Mapping[str, tuple[Memory, Claim]], memory: Memory, claim: Claim
+) -> str | None:
+    """Which of the first that speak of the same as the older ``claim`` contradicts it."""
+    told = (
+        (id_, found)
+        for id_, (other, one) in newer.items()
+        if not tell_of_others(other, memory) and (found := one.bearing(claim))
+    )
     rivals = islice(told, _MOST_RIVALS)
     return next((id_ for id_, found in rivals if found is not Relation.DIFFERENT), None)
 
