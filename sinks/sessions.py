@@ -56,7 +56,8 @@ class SessionState:
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
     shown before an action; ``kept_unasked`` has the namespaces of what the user was not told of
-    yet, by id, and ``closed`` the version that was open of each memory that their words closed;
+    yet, by id, and ``closed`` the version that was open, and the summary, of each memory that
+    their words closed;
     ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it came) waits
     for the next hook. ``project_dir`` is where the session started.
     """
@@ -66,7 +67,7 @@ class SessionState:
         self.warned: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
         self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
         self.kept_unasked: FIFOCache[str, str] = FIFOCache(max_shown)
-        self.closed: FIFOCache[str, int] = FIFOCache(max_shown)
+        self.closed: FIFOCache[str, tuple[int, str]] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
@@ -225,14 +226,15 @@ class Sessions:
         state = self.find(session)
         return tuple(self._take_all(state.kept_unasked, by).values()) if state else ()
 
-    def note_closed(self, session: str, memory_id: str, version: int) -> None:
+    def note_closed(self, session: str, memory_id: str, version: int, summary: str) -> None:
         """Note that the user's words closed a memory, of which ``version`` was open."""
-        _append(self.state(session).closed, {memory_id: version})
+        _append(self.state(session).closed, {memory_id: (version, summary)})
 
-    def take_closed(self, session: str, *, by: str = "") -> tuple[tuple[str, int], ...]:
-        """What the user's words closed since the last call, by id and open version."""
+    def take_closed(self, session: str, *, by: str = "") -> tuple[tuple[str, int, str], ...]:
+        """What the user's words closed since the last call: id, open version and summary."""
         state = self.find(session)
-        return tuple(self._take_all(state.closed, by).items()) if state else ()
+        taken = self._take_all(state.closed, by) if state else {}
+        return tuple((id_, *noted) for id_, noted in taken.items())
 
     def _take_all(self, entries: FIFOCache[str, P], by: str) -> dict[str, P]:
         """Empty ``entries``, which the user is told now; what was in it."""

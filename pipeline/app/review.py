@@ -241,7 +241,7 @@ class SessionReviewer:
         """Keep what is worth it of a slice; the number of tasks that ended in it."""
         await self._captures.keep(event, study.found, progress.kept)
         for memory in await self._captures.close(event, study.closings):
-            self._sessions.note_closed(event.session, memory.id, memory.version)
+            self._sessions.note_closed(event.session, memory.id, memory.version, memory.summary)
         return await self._captures.record(event, study.finished)
 
     def _study(self, event: ReviewRequested, work: task.Work | None) -> SessionReader:

@@ -79,7 +79,7 @@ def test_a_late_answer_that_did_not_arrive_waits_again():
 def test_what_another_hook_of_the_session_did_meanwhile_stays():
     sessions = Sessions()
     sessions.put_late_answer(refined("s1"))
-    sessions.note_closed("s1", "mem_1", 1)
+    sessions.note_closed("s1", "mem_1", 1, "")
     with sessions.kept_on_failure("t1") as take_back:
         sessions.show("s1", pairs(1), by="t1")
         with sessions.kept_on_failure("t2"):
@@ -98,15 +98,15 @@ def test_what_another_hook_of_the_session_did_meanwhile_stays():
 def test_what_the_user_was_to_be_told_and_did_not_hear_is_told_again():
     sessions = Sessions()
     sessions.note_unasked("s1", "mem_1", "decisions")
-    sessions.note_closed("s1", "mem_2", 3)
+    sessions.note_closed("s1", "mem_2", 3, "No runner")
     with sessions.kept_on_failure("t1") as take_back:
         assert sessions.take_unasked("s1", by="t1") == ("decisions",)
-        assert sessions.take_closed("s1", by="t1") == (("mem_2", 3),)
+        assert sessions.take_closed("s1", by="t1") == (("mem_2", 3, "No runner"),)
     sessions.note_unasked("s1", "mem_4", "gotchas")
     take_back()
     take_back()
     assert sessions.take_unasked("s1") == ("decisions", "gotchas")
-    assert sessions.take_closed("s1") == (("mem_2", 3),)
+    assert sessions.take_closed("s1") == (("mem_2", 3, "No runner"),)
 
 
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])
