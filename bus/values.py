@@ -343,6 +343,15 @@ class Action(Value, frozen=True, kw_only=True):
 # --- what became of it ----------------------------------------------------------------------------
 
 
+class Ended(Value, frozen=True, kw_only=True):
+    """A memory that the user's words ended, as it was before; ``how`` is what became of it."""
+
+    memory_id: str
+    version: int
+    summary: str
+    how: Literal["closed as done", "taken back"]
+
+
 class Kept(Value, frozen=True, kw_only=True):
     """What became of one capture.
 

@@ -16,7 +16,7 @@ import msgspec
 from ..bus.enrichment import Conflict, Enrichment
 from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
 from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent
-from ..bus.values import NAMESPACES, Kept
+from ..bus.values import NAMESPACES, Ended, Kept
 from ..config.patterns import regex
 from .language.words import words
 from .language.work_kind import primary
@@ -63,15 +63,15 @@ def respond(
     suggest: bool = False,
     notices: bool = False,
     kept: Sequence[str] = (),
-    closed: Sequence[tuple[str, int, str]] = (),
+    closed: Sequence[Ended] = (),
     clean: Callable[[str], str] = str,
 ) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
     With ``suggest`` the user reads how to keep what the prompt states without a marker; with
     ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, and what
-    was ``closed`` by the user's words, as ids, the versions that were open and summaries. An agent
-    writes down what the user reads, so ``clean`` redacts what is repeated of prompt and memories.
+    was ``closed`` by the user's words, or taken back. An agent writes down what the user reads, so
+    ``clean`` redacts what is repeated of prompt and memories.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
@@ -111,7 +111,7 @@ def _marks_private(text: str) -> bool:
 def _notice(
     event: ContextBuilt,
     kept: Sequence[str],
-    closed: Sequence[tuple[str, int, str]],
+    closed: Sequence[Ended],
     clean: Callable[[str], str],
 ) -> str:
     """In a line what is shown, kept and closed; empty for nothing, and where nobody reads it."""
@@ -125,9 +125,9 @@ def _notice(
         counted = Counter(map(_singular, kept)).items()
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
     parts += [
-        f"closed as done: “{_suggested(clean(summary))}”"
-        f" (to undo that: subcog restore {memory_id} --version {version})"
-        for memory_id, version, summary in closed
+        f"{one.how}: “{_suggested(clean(one.summary))}”"
+        f" (to undo that: subcog restore {one.memory_id} --version {one.version})"
+        for one in closed
     ]
     return f"subcog: {' · '.join(parts)}" if parts else ""
 

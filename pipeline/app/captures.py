@@ -276,6 +276,18 @@ class ReviewCaptures:
                 closed.append(memory)
         return closed
 
+    async def taken_back(self, event: ReviewRequested, said: Iterable[Statement]) -> list[Memory]:
+        """What became of what was ``said`` and then taken back, if it is as it was kept then."""
+        found: list[Memory] = []
+        if not moment_of(self._settings, event.hook).auto_capture:
+            return found
+        for statement in said:
+            id_ = review.memory_id(statement, event.place.project)
+            hits = await self._like(event, statement.note.text, statement.note.namespace)
+            known = (hit.memory for hit in hits if hit.memory.id == id_)
+            found += [one for one in known if one.version == 1 and one.holds(self._clock())]
+        return found
+
     async def _closed(
         self, event: ReviewRequested, closing: Closing, among: Iterable[str] = _BY_TURNS
     ) -> Memory | None:
