@@ -32,6 +32,7 @@ from .checkouts import Checkouts
 _CHOICE = 4
 # So many are looked at for the one that somebody says to be done: two may be meant.
 _CLOSE_AMONG = 20
+# Where the words for "done" alone are used, a task may be meant as well as a blocker.
 _BY_TURNS = ("blockers", "tasks")
 _MOST_RECORDS = 10
 # So much of a prompt is read for what it gives away, while its hook waits: 5 ms.
@@ -257,8 +258,8 @@ class ReviewCaptures:
         if about is not None:
             return about.memory
         for said in find_closings(statement.note.text):
-            closing = said._replace(said_at_ms=at)
-            if memory := await self._closed(event, closing, among=("blockers",)):
+            memory = await self._closed(event, said._replace(said_at_ms=at))
+            if memory is not None and memory.namespace == "blockers":
                 return memory
         return None
 
@@ -288,11 +289,9 @@ class ReviewCaptures:
             found += [one for one in known if one.version == 1 and one.holds(self._clock())]
         return found
 
-    async def _closed(
-        self, event: ReviewRequested, closing: Closing, among: Iterable[str] = _BY_TURNS
-    ) -> Memory | None:
+    async def _closed(self, event: ReviewRequested, closing: Closing) -> Memory | None:
         """What ``closing`` means: a blocker before a task, which may be about the same."""
-        for namespace in among:
+        for namespace in ("blockers",) if closing.how else _BY_TURNS:
             hits = await self._like(event, closing.said, namespace, limit=_CLOSE_AMONG)
             memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
             if memory := closed_by(closing, memories):

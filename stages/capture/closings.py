@@ -297,7 +297,7 @@ def _names_all(closing: Closing, memory: Memory) -> bool:
     is_anybody = len(closing.what) > 1 and closing.who.isdisjoint(wait.words)
     if (is_by_whom or is_anybody) and wait.hinders(closing.how, closing.what):
         return True
-    is_there = closing.arrives and memory.namespace == "blockers" and _arrives(closing, wait)
+    is_there = closing.arrives and _arrives(closing, wait)
     return is_by_whom and (wait.denies(closing.how) or is_there)
 
 
