@@ -143,19 +143,25 @@ def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -
     one with the later id is the newer; a blocker that was closed since is no news on anything. With
     ``asked``, of those ids.
     """
-    in_force: dict[str, tuple[Memory, Claim]] = {}
+    in_force: dict[str, Claim] = {}
+    by_id: dict[str, Memory] = {}
     noted: dict[tuple[Scope, str | None], str] = {}
     found: dict[str, str] = {}
     for memory in sorted(memories, key=_newness, reverse=True):
         claim = claim_of(claimed(memory))
         is_asked = asked is None or memory.id in asked
         other = noted.get((memory.scope, memory.id))
-        if other and _hold_both(in_force[other], (memory, claim)):
+        if other and in_force[other].holds_beside(claim):
             other = None
-        if is_asked and (other := other or _first_rival(in_force, memory, claim)):
+        if other and tell_of_others(by_id[other], memory):
+            other = None
+        if is_asked and not other:
+            rivals = _rivals(in_force, claim)
+            other = next((id_ for id_ in rivals if not tell_of_others(by_id[id_], memory)), None)
+        if is_asked and other:
             found[memory.id] = other
         else:
-            in_force[memory.id] = (memory, claim)
+            in_force[memory.id], by_id[memory.id] = claim, memory
             noted.setdefault((memory.scope, memory.contradicts), memory.id)
     return found
 
@@ -164,21 +170,11 @@ def _newness(memory: Memory) -> tuple[bool, datetime, str]:
     return (not is_closed_since(memory), memory.updated_at, memory.id)
 
 
-def _hold_both(newer: tuple[Memory, Claim], older: tuple[Memory, Claim]) -> bool:
-    return tell_of_others(newer[0], older[0]) or newer[1].holds_beside(older[1])
-
-
-def _first_rival(
-    newer: Mapping[str, tuple[Memory, Claim]], memory: Memory, claim: Claim
-) -> str | None:
-    """Which of the first that speak of the same as the older ``claim`` contradicts it."""
-    told = (
-        (id_, found)
-        for id_, (other, one) in newer.items()
-        if not tell_of_others(other, memory) and (found := one.bearing(claim))
-    )
+def _rivals(newer: Mapping[str, Claim], older: Claim) -> Iterator[str]:
+    """Which of the first that speak of the same as ``older`` contradict it."""
+    told = ((id_, found) for id_, one in newer.items() if (found := one.bearing(older)))
     rivals = islice(told, _MOST_RIVALS)
-    return next((id_ for id_, found in rivals if found is not Relation.DIFFERENT), None)
+    return (id_ for id_, found in rivals if found is not Relation.DIFFERENT)
 
 
 def _keep(
