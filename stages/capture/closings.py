@@ -59,6 +59,10 @@ _WHEN = frozenset(
     "today yesterday tonight morning noon afternoon evening night monday tuesday wednesday "
     "thursday friday saturday sunday week minute minutes hour hours ago good".split()
 )
+# "The certificate is renewed on Friday", or by certbot.
+_PLANNED = frozenset(
+    "by tonight evening monday tuesday wednesday thursday friday saturday sunday".split()
+)
 _PRODUCTION = frozenset("prod production".split())
 _TROUBLE = frozenset(
     "problem problems issue issues bug bugs error errors trouble question questions".split()
@@ -72,7 +76,8 @@ _NO_REPORT = regex(
     r"|must|need|needs|make sure|think|thought|hope|hopefully|almost|nearly|half|partly|mostly"
     r"|maybe|perhaps|probably|says?|said|every|each|always|usually|only|except|but|though"
     r"|although|however|will|tomorrow|next|soon|later|still|supposed|expect\w*|promis\w+"
-    r"|apparently|allegedly|going to|about to)\b",
+    r"|apparently|allegedly|going to|about to|in (?:an?|the|\d+|some|two|three)(?: few| next)?"
+    r" (?:minute|hour|day|week|month)s?)\b",
     re.IGNORECASE,
 )
 _ORDERS = regex(r"\b(?:please|pls|can you|could you|let|let's)\b", re.IGNORECASE)
@@ -184,9 +189,9 @@ def _state(said: str, before: Sequence[str], after: Sequence[str], verb: str) ->
     start = next((at for at, word in enumerate(after) if word not in _NOW), len(after))
     state, rest = "".join(after[start : start + 1]), after[start + 1 :]
     is_habit = verb in _IS_HABIT and start == 0 and "now" not in rest
+    if is_habit and "since" not in rest and not _PLANNED.isdisjoint(rest):
+        return None
     if "by" in rest:
-        if is_habit:
-            return None
         rest = rest[: rest.index("by")]
     if state in _DONE or (state == "back" and not _BACK.isdisjoint(rest[:2])):
         return _plain(said, (*before, *(word for word in rest if word not in _BACK)))

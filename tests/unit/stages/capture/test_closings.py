@@ -189,6 +189,8 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         "the new contract is here",  # its approval is not
         "the registrar is online",
         "licences are renewed by certbot",
+        "the licence is renewed on Friday",
+        "the licence is renewed in an hour",
         "the licence is renewed now. The staging deploy still fails.",
     ],
 )
