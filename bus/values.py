@@ -28,6 +28,9 @@ NAMESPACES: tuple[str, ...] = (
     "tasks",
 )
 
+FAILED_COMMAND = "failed-command"
+"""The tag of the record of a command that failed, and of what worked instead."""
+
 TO_DO = frozenset(("blockers", "tasks"))
 """The namespaces of what is to be dealt with."""
 
@@ -338,6 +341,15 @@ class Action(Value, frozen=True, kw_only=True):
 
 
 # --- what became of it ----------------------------------------------------------------------------
+
+
+class Ended(Value, frozen=True, kw_only=True):
+    """A memory that the user's words ended, as it was before; ``how`` is what became of it."""
+
+    memory_id: str
+    version: int
+    summary: str
+    how: Literal["closed as done", "taken back"]
 
 
 class Kept(Value, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from ..bus.events import ContextBuilt, IntentRefined, MemoriesShown
 from ..bus.signals import asked, emit
+from ..bus.values import Ended
 
 MAX_SESSIONS = 512
 MAX_SHOWN = 1024
@@ -56,7 +57,8 @@ class SessionState:
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
     shown before an action; ``kept_unasked`` has the namespaces of what the user was not told of
-    yet, by id, and ``closed`` the version that was open of each memory that their words closed;
+    yet, by id, and ``closed`` what their words closed
+    or took back;
     ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it came) waits
     for the next hook. ``project_dir`` is where the session started.
     """
@@ -66,7 +68,7 @@ class SessionState:
         self.warned: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
         self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
         self.kept_unasked: FIFOCache[str, str] = FIFOCache(max_shown)
-        self.closed: FIFOCache[str, int] = FIFOCache(max_shown)
+        self.closed: FIFOCache[str, Ended] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
@@ -225,14 +227,14 @@ class Sessions:
         state = self.find(session)
         return tuple(self._take_all(state.kept_unasked, by).values()) if state else ()
 
-    def note_closed(self, session: str, memory_id: str, version: int) -> None:
-        """Note that the user's words closed a memory, of which ``version`` was open."""
-        _append(self.state(session).closed, {memory_id: version})
+    def note_closed(self, session: str, ended: Ended) -> None:
+        """Note that the user's words closed a memory, or took it back."""
+        _append(self.state(session).closed, {ended.memory_id: ended})
 
-    def take_closed(self, session: str, *, by: str = "") -> tuple[tuple[str, int], ...]:
-        """What the user's words closed since the last call, by id and open version."""
+    def take_closed(self, session: str, *, by: str = "") -> tuple[Ended, ...]:
+        """What the user's words closed or took back since the last call."""
         state = self.find(session)
-        return tuple(self._take_all(state.closed, by).items()) if state else ()
+        return tuple(self._take_all(state.closed, by).values()) if state else ()
 
     def _take_all(self, entries: FIFOCache[str, P], by: str) -> dict[str, P]:
         """Empty ``entries``, which the user is told now; what was in it."""

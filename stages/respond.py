@@ -16,7 +16,7 @@ import msgspec
 from ..bus.enrichment import Conflict, Enrichment
 from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
 from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent, WorkKind
-from ..bus.values import NAMESPACES, Kept
+from ..bus.values import NAMESPACES, Ended, Kept
 from ..config.patterns import regex
 from .language.words import words
 from .language.work_kind import primary
@@ -65,20 +65,20 @@ def respond(
     suggest: bool = False,
     notices: bool = False,
     kept: Sequence[str] = (),
-    closed: Sequence[tuple[str, int]] = (),
+    closed: Sequence[Ended] = (),
     clean: Callable[[str], str] = str,
 ) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
     With ``suggest`` the user reads how to keep what the prompt states without a marker; with
     ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, and what
-    was ``closed`` by the user's words, as ids and the versions that were open. An agent writes down
-    what the user reads, so ``clean`` redacts what is repeated of the prompt.
+    was ``closed`` by the user's words, or taken back. An agent writes down what the user reads, so
+    ``clean`` redacts what is repeated of prompt and memories.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
-    if notices and (notice := _notice(event, kept, closed)):
+    if notices and (notice := _notice(event, kept, closed, clean)):
         message = f"{message}\n{notice}" if message else notice
     body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
@@ -110,7 +110,12 @@ def _marks_private(text: str) -> bool:
     return bool(split_markers(strip_blocks(strip_envelopes(visible(text))))[1])
 
 
-def _notice(event: ContextBuilt, kept: Sequence[str], closed: Sequence[tuple[str, int]]) -> str:
+def _notice(
+    event: ContextBuilt,
+    kept: Sequence[str],
+    closed: Sequence[Ended],
+    clean: Callable[[str], str],
+) -> str:
     """In a line what is shown, kept and closed; empty for nothing, and where nobody reads it."""
     if event.classified.enriched.parsed.machine:
         return ""
@@ -122,8 +127,9 @@ def _notice(event: ContextBuilt, kept: Sequence[str], closed: Sequence[tuple[str
         counted = Counter(map(_singular, kept)).items()
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
     parts += [
-        f"closed {memory_id} as done (to undo that: subcog restore {memory_id} --version {version})"
-        for memory_id, version in closed
+        f"{one.how}: “{_suggested(clean(one.summary))}”"
+        f" (to undo that: subcog restore {one.memory_id} --version {one.version})"
+        for one in closed
     ]
     return f"subcog: {' · '.join(parts)}" if parts else ""
 

@@ -19,7 +19,7 @@ from ...bus.values import AUTO_CAPTURED, TO_DO, Hit, Kept, Memory, Provenance, Q
 from ...config.settings import ReviewSettings, Settings
 from ...stages.capture import review
 from ...stages.capture import task_record as task
-from ...stages.capture.closings import Closing, closed_by
+from ...stages.capture.closings import Closing, closed_by, find_closings
 from ...stages.capture.namespaces import remembered_as
 from ...stages.capture.review import Statement
 from ...stages.ports import Recall
@@ -32,6 +32,8 @@ from .checkouts import Checkouts
 _CHOICE = 4
 # So many are looked at for the one that somebody says to be done: two may be meant.
 _CLOSE_AMONG = 20
+# Where the words for "done" alone are used, a task may be meant as well as a blocker.
+_BY_TURNS = ("blockers", "tasks")
 _MOST_RECORDS = 10
 # So much of a prompt is read for what it gives away, while its hook waits: 5 ms.
 _HEARD_CHARS = 20_000
@@ -218,7 +220,7 @@ class ReviewCaptures:
         tags = review.tags_of(statement, event.hook)
         blocker = await self._blocker(event, statement)
         if blocker is not None:
-            tags += (f"resolves-{blocker.memory.id}",)
+            tags += (f"resolves-{blocker.id}",)
         said_at = _moment(statement.said_at_ms)
         provenance = await self._provenance(event, said_at, statement.file)
         settled = await self._capture_or_raise(
@@ -240,16 +242,26 @@ class ReviewCaptures:
         )
         is_kept = settled.kept.outcome != "declined"
         if blocker is not None and is_kept:
-            await self._close(blocker.memory)
+            await self._close(blocker)
         return is_kept
 
-    async def _blocker(self, event: ReviewRequested, statement: Statement) -> Hit | None:
-        """The open blocker that a statement resolves, if it does and it is clear which."""
+    async def _blocker(self, event: ReviewRequested, statement: Statement) -> Memory | None:
+        """The open blocker that a statement resolves, if it does and it is clear which.
+
+        It is about just that, or says that what the blocker waits for is there.
+        """
         if statement.note.kind != "resolution":
             return None
         hits = await self._like(event, statement.note.text, "blockers")
         at = statement.said_at_ms
-        return review.resolved([hit for hit in hits if self._was_open(event, hit.memory, at)])
+        about = review.resolved([hit for hit in hits if self._was_open(event, hit.memory, at)])
+        if about is not None:
+            return about.memory
+        for said in find_closings(statement.note.text):
+            memory = await self._closed(event, said._replace(said_at_ms=at))
+            if memory is not None and memory.namespace == "blockers":
+                return memory
+        return None
 
     async def close(self, event: ReviewRequested, said: Iterable[Closing]) -> list[Memory]:
         """Close each blocker or task that the user says to be done, where it is clear which.
@@ -260,12 +272,31 @@ class ReviewCaptures:
         if not moment_of(self._settings, event.hook).auto_capture:
             return closed
         for closing in said:
-            hits = await self._like(event, closing.said, *sorted(TO_DO), limit=_CLOSE_AMONG)
-            memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
-            memory = closed_by(closing, memories)
+            memory = await self._closed(event, closing)
             if memory is not None and await self._close(memory):
                 closed.append(memory)
         return closed
+
+    async def taken_back(self, event: ReviewRequested, said: Iterable[Statement]) -> list[Memory]:
+        """What became of what was ``said`` and then taken back, if it is as it was kept then."""
+        found: list[Memory] = []
+        if not moment_of(self._settings, event.hook).auto_capture:
+            return found
+        for statement in said:
+            id_ = review.memory_id(statement, event.place.project)
+            hits = await self._like(event, statement.note.text, statement.note.namespace)
+            known = (hit.memory for hit in hits if hit.memory.id == id_)
+            found += [one for one in known if one.version == 1 and one.holds(self._clock())]
+        return found
+
+    async def _closed(self, event: ReviewRequested, closing: Closing) -> Memory | None:
+        """What ``closing`` means: a blocker before a task, which may be about the same."""
+        for namespace in ("blockers",) if closing.how else _BY_TURNS:
+            hits = await self._like(event, closing.said, namespace, limit=_CLOSE_AMONG)
+            memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
+            if memory := closed_by(closing, memories):
+                return memory
+        return None
 
     def _may_close(self, event: ReviewRequested, memory: Memory, closing: Closing) -> bool:
         """The record of the session's own task is judged by what is done in it."""

@@ -12,7 +12,14 @@ import anyio.to_thread
 
 from ...bus.events import CaptureRequested, ToolFailed, ToolUsed
 from ...bus.ids import next_ulid
-from ...bus.values import AUTO_CAPTURED, COMMAND_TOOL, EARNED_PERCENT, Provenance, Scope
+from ...bus.values import (
+    AUTO_CAPTURED,
+    COMMAND_TOOL,
+    EARNED_PERCENT,
+    FAILED_COMMAND,
+    Provenance,
+    Scope,
+)
 from ...config.settings import FailureCaptureSettings
 from ...sinks.project.git import head_commit
 from ...sinks.sessions import Sessions
@@ -27,8 +34,6 @@ from ...stages.actions.failures import (
 from ...stages.actions.mends import Attempts, telling_lines
 from ...stages.moments.reminder import context_of
 from ...stages.ports import Warnings
-
-TAG = "failed-command"
 
 
 class Watched(Attempts):
@@ -120,7 +125,7 @@ class FailureCaptures:
             scope=event.place.project,
             before=event.place.before,
             namespace=NAMESPACE,
-            tags=(TAG, AUTO_CAPTURED),
+            tags=(FAILED_COMMAND, AUTO_CAPTURED),
             explicit=False,
             # Two commands of which one works differ in a few characters.
             verbatim=True,

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
+from typing import Literal
 
 import anyio
 import anyio.to_thread
@@ -19,6 +20,7 @@ from msgspec import Struct, field
 from ...bus.bus import Bus
 from ...bus.events import (
     CompactionStarted,
+    ExpireRequested,
     ResponseReady,
     ReviewRequested,
     SessionEnded,
@@ -27,12 +29,19 @@ from ...bus.events import (
 )
 from ...bus.sessions import LearnedResult, Message
 from ...bus.signals import degraded, emit
-from ...bus.values import LEARN, Noted, Scope
+from ...bus.values import LEARN, Ended, Memory, Noted, Scope
 from ...config.settings import Settings
 from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
-from ...stages.capture.review import MAX_FOUND, SessionReader, Statement, batches, choose
+from ...stages.capture.review import (
+    MAX_FOUND,
+    LastSaid,
+    SessionReader,
+    Statement,
+    batches,
+    choose,
+)
 from ...stages.moments.preserve import preserve
 from ...stages.redaction.known import KnownSecrets
 from ...stages.sessions.exchanges import ExchangeReader
@@ -61,6 +70,7 @@ class ReviewState(Struct):
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     points: list[Noted] = field(default_factory=list)
     work: task.Work | None = None
+    last: LastSaid = LastSaid()
     exchanges: ExchangeReader | None = None
     has_heard: bool = False
 
@@ -199,6 +209,7 @@ class SessionReviewer:
     ) -> LearnedResult:
         mark, passages, tasks = None, 0, 0
         exchanges, work = self._exchanges(event, state), deepcopy(state.work)
+        last = state.last
         if state.work is not None:
             state.work.version = None  # if this fails midway, nobody knows which it is
 
@@ -206,7 +217,7 @@ class SessionReviewer:
             await self._hear(event)
             state.has_heard = True
         async for part in self._parts(event):
-            study, earlier = self._study(event, work), progress.found
+            study, earlier = self._study(event, work, last), progress.found
             messages = await self._conversations.unforgotten(event, part.messages)
             for batch in batches(messages):
                 # Of all reviews one computes at a time, or who asks something would wait for them.
@@ -215,14 +226,14 @@ class SessionReviewer:
                 progress.found = choose((*earlier, *study.found), min_confidence=0, limit=MAX_FOUND)
             passages += await self._conversations.keep(event, exchanges.take())
             tasks += await self._settle(event, study, progress)
-            mark, work = part.mark, study.work
+            mark, work, last = part.mark, study.work, study.last
         if work is not None:
             work.ended = event.last
             tasks += await self._captures.record(event, [work])
         state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
         state.work = work
         if not event.agent:
-            state.exchanges = exchanges
+            state.exchanges, state.last = exchanges, last
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
         return LearnedResult(passages=passages, memories=len(progress.kept), tasks=tasks)
@@ -241,15 +252,23 @@ class SessionReviewer:
         """Keep what is worth it of a slice; the number of tasks that ended in it."""
         await self._captures.keep(event, study.found, progress.kept)
         for memory in await self._captures.close(event, study.closings):
-            self._sessions.note_closed(event.session, memory.id, memory.version)
+            self._sessions.note_closed(event.session, _ended(memory, "closed as done"))
+        for memory in await self._captures.taken_back(event, study.taken_back):
+            scopes = (event.place.project,)
+            expire = ExpireRequested(trace=self._new_id(), id=memory.id, scopes=scopes)
+            await self._bus.publish(expire)
+            self._sessions.note_closed(event.session, _ended(memory, "taken back"))
         return await self._captures.record(event, study.finished)
 
-    def _study(self, event: ReviewRequested, work: task.Work | None) -> SessionReader:
+    def _study(
+        self, event: ReviewRequested, work: task.Work | None, last: LastSaid | None = None
+    ) -> SessionReader:
         return SessionReader(
             session=event.session,
             root=event.place.root,
             agent=bool(event.agent),
             work=work,
+            last=last,
             min_confidence=moment_of(self._settings, event.hook).min_confidence,
             clean=self._cleaner(event),
         )
@@ -298,6 +317,10 @@ class SessionReviewer:
 
     def _reviews(self, event: CompactionStarted | ReviewRequested) -> Reviews:
         return self._sessions.state(event.session).part(Reviews)
+
+
+def _ended(memory: Memory, how: Literal["closed as done", "taken back"]) -> Ended:
+    return Ended(memory_id=memory.id, version=memory.version, summary=memory.summary, how=how)
 
 
 def _read(batch: Sequence[Message], study: SessionReader, exchanges: ExchangeReader) -> None:

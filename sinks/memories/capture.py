@@ -26,6 +26,7 @@ from ...bus.signals import emit, stored
 from ...bus.values import (
     BRINGS_BACK,
     CLOSED_TAGS,
+    FAILED_COMMAND,
     MCP,
     TO_DO,
     UNASKED,
@@ -55,6 +56,17 @@ NEAR = 12
 """So many of the nearest are fetched, as records of tasks and what is over lie among them."""
 RECORDS = frozenset(("tasks",))
 """What was done stays true."""
+
+
+def may_be_denied(older: Memory, newer: Memory) -> bool:
+    """Whether ``older`` is no record, or one of a failed command and ``newer`` is none.
+
+    Two commands that fail, and what works, read alike and say nothing of each other.
+    """
+    both_failed = FAILED_COMMAND in older.tags and FAILED_COMMAND in newer.tags
+    return older.namespace not in RECORDS and not both_failed
+
+
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
 _FORGOTTEN_SINCE = "it was stored before and forgotten since"
 
@@ -222,7 +234,7 @@ class CaptureWriter:
         near = self._index.nearest(encoding, memory.scope, k=NEAR)
         ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
         found = self._fetch(ids, [memory.scope]) if ids else ()
-        valid = [one for one in found if one.namespace not in RECORDS and self._is_valid(one)]
+        valid = [one for one in found if may_be_denied(one, memory) and self._is_valid(one)]
         return tuple(
             other
             for other in valid[:_COMPARED]

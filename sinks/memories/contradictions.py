@@ -20,7 +20,7 @@ from ..models.analyzer import Analyzer
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
-from .capture import NEAR, RECORDS, Judge
+from .capture import NEAR, Judge, may_be_denied
 from .lifecycle import Lifecycle
 
 FLOOR = 1.0
@@ -126,7 +126,7 @@ class Contradictions:
 
         The model knows English alone, and finds most short statements of another language at odds.
         """
-        if other.namespace in RECORDS or not other.holds(self._clock()):
+        if not (may_be_denied(other, memory) and other.holds(self._clock())):
             return False
         if not language_of(other.content) == language_of(memory.content) == ENGLISH:
             return False

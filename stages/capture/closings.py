@@ -1,73 +1,99 @@
 """Finds where the user says that something is done, and which open blocker or task that means.
 
-"The CI runner is fixed now", "we finished the import of the old orders". Whoever says so names it;
-what is asked, supposed, ordered or said of a way of working ("deploys are done by ArgoCD") ends
-nothing, and neither does what may mean two of them.
+"The CI runner is fixed now", "we finished the import of the old orders", "the key is here, Henrike
+sent it". Whoever says so names it; what is asked, supposed, ordered or said of a way of working
+("deploys are done by ArgoCD") ends nothing, and neither does what may mean two of them. What a
+blocker waits for is read in ``stages/statements/waits.py``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...bus.values import Memory
 from ...config.patterns import regex
-from ..language.words import STOP_WORDS, fold, is_negation, spelled_words, words
+from ..language.words import STOP_WORDS, is_negation, spelled_words, words
 from ..statements.canonical import canonical
-from ..statements.statement import Statement, sentences_of
+from ..statements.waits import Wait, is_past, wait_of
 from .statements import statements
 
 MOST_SAID = 8
-"""So many sentences of one look are followed."""
+"""So many clauses of one look are followed."""
 
-_MOST_WORDS = 16
-_READ_SENTENCES = 2
-_LEADS = r"\W*(?:(?:ok|okay|yes|great|good news|fyi|btw|by the way|so|and|well)\b[ ,:!.]+)*"
-_NOW = r"(?:(?:now|finally|already|all|just|meanwhile|fully|completely)\s+)*"
+_MOST_WORDS = 32
+_MOST_CLAUSE_WORDS = 16
+_CLAUSE = regex(r"[,;:](?=\s)|\s(?:[-\u2013\u2014]+|and|so|because|as)(?=\s)|[()]")
+_SHORT_IS = regex(r"['\u2019](?:s|re|m)(?=\s)", re.IGNORECASE)
+_SHORT_HAVE = regex(r"['\u2019]ve(?=\s)", re.IGNORECASE)
+_ADDRESS = regex(r"\w+://\S+")
+
+_IS = frozenset("is are was were been got am".split())
+_IS_HABIT = frozenset(("is", "are"))
+_NOW = frozenset(
+    "now finally already all just meanwhile fully completely again since so both it".split()
+)
 # A leak that is "back" is open again, and a port that is closed is shut.
-_DONE = "done|fixed|resolved|solved|finished|completed?|unblocked|over|back (?:up|online|to normal)"
-_TICKET = r"(?:issue|ticket|bug|task|pr|pull request|mr|merge request|milestone)s?\b"
-_ENDS = (
-    r"(?:[ ,]++(?:now|again|already|finally|meanwhile|for good|today|yesterday|this morning"
-    r"|(?:since|thanks to) [^\s,]+(?: [^\s,]+)?|thanks|thank you))*"
-    r"(?:[ ,]++(?:(?:so|and) )?(?:we|you|i) can [^,;:?!]{2,50})?\W*$"
+_DONE = frozenset(
+    "done fixed resolved solved finished complete completed unblocked over sorted settled".split()
 )
-_SUBJECT = r"(?P<what>[^,;:?!]{2,90}?)"
-_HOW = r"(?P<how>\w{2,20}(?:ed|en|pt|ilt|ade))"
-_STATES = regex(
-    rf"{_LEADS}{_SUBJECT}(?:\s+(?:is|are|was|were|has been|have been|got)|['\u2019]s)\s+{_NOW}"
-    rf"(?:{_DONE}|{_HOW}){_ENDS}",
+_BACK = frozenset("up online normal".split())
+_THERE = frozenset(
+    "here there online live available ready out up through in merged deployed published "
+    "released delivered received provided installed enabled accessible reachable".split()
+)
+# These end a clause, or it says where or how something is.
+_ENDS_THERE = frozenset("in out up through".split())
+_AFTER_THERE = frozenset("now again place here there since today yesterday finally too".split())
+_WORKS = frozenset("works work runs passes builds starts boots loads responds".split())
+_AGAIN = frozenset("again now fine everywhere today finally".split())
+_ENVIRONMENTS = frozenset("staging prod production live test dev".split())
+_ARRIVED = frozenset("arrived came landed passed".split())
+_GAVE = frozenset("sent gave delivered provided handed shipped brought supplied issued".split())
+_GOT = frozenset("got received have".split())
+_WE = frozenset(("we", "i"))
+_OURS = frozenset(("us", "me"))
+_THE = frozenset("the our my your its this that their his her".split())
+_WHEN = frozenset(
+    "today yesterday tonight morning noon afternoon evening night monday tuesday wednesday "
+    "thursday friday saturday sunday week minute minutes hour hours ago good".split()
+)
+# "The certificate is renewed on Friday", or by certbot.
+_PLANNED = frozenset(
+    "by tonight evening monday tuesday wednesday thursday friday saturday sunday".split()
+)
+_PRODUCTION = frozenset("prod production".split())
+_TROUBLE = frozenset(
+    "problem problems issue issues bug bugs error errors trouble question questions".split()
+)
+_TICKETS = frozenset(
+    "issue ticket bug task pr pull merge mr milestone issues tickets bugs tasks prs".split()
+)
+_TICKET_NAME = regex(r"[a-z]{2,10}-\d{1,6}")
+_NO_REPORT = regex(
+    r"\b(?:if|when|whenever|once|until|unless|after|before|as soon as|whether|should|would|could"
+    r"|must|need|needs|make sure|think|thought|hope|hopefully|almost|nearly|half|partly|mostly"
+    r"|maybe|perhaps|probably|says?|said|every|each|always|usually|only|except|but|though"
+    r"|although|however|will|tomorrow|next|soon|later|still|supposed|expect\w*|promis\w+"
+    r"|apparently|allegedly|going to|about to|in (?:an?|the|\d+|some|two|three)(?: few| next)?"
+    r" (?:minute|hour|day|week|month)s?)\b",
     re.IGNORECASE,
 )
-_WORKS = regex(rf"{_LEADS}{_SUBJECT}\s+{_NOW}works?\s+(?:again|now){_ENDS}", re.IGNORECASE)
-_DID = regex(
-    rf"{_LEADS}(?:we|i)(?:\s+(?:have|are|am)|['\u2019](?:ve|re|m))?\s+{_NOW}"
-    r"(?:fixed|resolved|solved|finished|completed|unblocked|done with"
-    rf"|closed(?=.{{0,90}}\b{_TICKET}))\s+{_SUBJECT}{_ENDS}",
-    re.IGNORECASE,
-)
-# "Legal approved the contract", which somebody waits for.
-_THEY_DID = regex(
-    rf"{_LEADS}(?P<who>(?:[^\s,;:?!]{{1,30}} ){{1,3}}?){_NOW}{_HOW} {_SUBJECT}{_ENDS}",
+_ORDERS = regex(r"\b(?:please|pls|can you|could you|let|let's)\b", re.IGNORECASE)
+# "On my machine, the upload works."
+_SOMEWHERE = regex(r"\W*(?:in|on|at|for|with|from|under|per|according)\b", re.IGNORECASE)
+_STILL = regex(
+    r"\bstill (?:fail|block|wait|broke|stuck|not\b|need|no\b|red\b|down\b|can|does|open|miss|get"
+    r"|show|hang|crash)",
     re.IGNORECASE,
 )
 _FREE = regex(
-    rf"{_LEADS}{_SUBJECT}(?: (?:is|are)|['\u2019]s)(?: no longer|(?P<no>n['\u2019]t| not))"
-    rf" (?:blocked|stuck)(?(no) (?:any ?more|any longer)){_ENDS}",
+    r"(?P<what>.{2,90}?)(?: (?:is|are)|['\u2019]s)(?: no longer|(?P<no>n['\u2019]t| not))"
+    r" (?:blocked|stuck|held up)(?(no) (?:any ?more|any longer))\b",
     re.IGNORECASE,
 )
-_NAMES_TICKET = regex(rf"\b(?:{_TICKET}|[a-z]{{2,10}}-\d{{1,6}}\b)", re.IGNORECASE)
-_NO_REPORT = regex(
-    r"\b(?:if|when|whenever|once|until|unless|after|before|as soon as|whether|should|would|could"
-    r"|must|need|needs|make sure|please|can you|let|think|thought|hope|hopefully|almost|nearly"
-    r"|half|partly|mostly|maybe|perhaps|probably|says?|said|every|each|always|usually)\b",
-    re.IGNORECASE,
-)
-_WAITS = regex(r"\b(?:until|till|before|unless|wait\w{0,3}|has to be|must be)\b", re.IGNORECASE)
-_CANNOT = regex(r"\b(?:cannot|can not|can['\u2019]t) (?P<act>[^,;:.?!]{2,90})", re.IGNORECASE)
-_ENDING = regex(r"(?<=\w{2})(?:e?[sd]|e)$")
-_TICKET_NAME = regex(r"[a-z]{2,10}-\d{1,6}")
+_NOBODY: frozenset[str] = frozenset()
 _SAYS_LITTLE = frozenset(
     "it this that these those they everything all thing things stuff one problem problems issue "
     "bug task blocker ticket".split()
@@ -77,98 +103,218 @@ _SAYS_LITTLE = frozenset(
 class Closing(NamedTuple):
     """That something is done: the canonical words of ``what``; ``how`` where no plain word says so.
 
-    ``said`` is the sentence, ``said_at_ms`` counts Unix milliseconds.
+    ``who`` are the words of who did it; ``arrives`` where that is there now, ``is_thing`` where it
+    is no name. ``said`` is the sentence, ``said_at_ms`` counts Unix milliseconds.
     """
 
     said: str
     what: frozenset[str]
     how: str = ""
+    who: frozenset[str] = _NOBODY
+    arrives: bool = False
+    is_thing: bool = False
     said_at_ms: int = 0
 
 
 def find_closings(text: str) -> tuple[Closing, ...]:
     """What the user says in ``text``, their own words, to be done, in order."""
-    found = (_closing(part.text) for part in statements(text, role="user") if not part.is_item)
-    return tuple(one for one in found if one is not None)[:MOST_SAID]
+    if _STILL.search(text):
+        return ()
+    parts = (part.text for part in statements(text, role="user") if not part.is_item)
+    return tuple(one for part in parts for one in _closings(part))[:MOST_SAID]
 
 
-def _closing(said: str) -> Closing | None:
+def _closings(said: str) -> Iterator[Closing]:
     spelled = spelled_words(said)
     if len(spelled) > _MOST_WORDS or said.endswith("?") or _NO_REPORT.search(said):
-        return None
-    line = " ".join(said.split())  # the forms take time with the cube of a run of blanks
+        return
+    line = _ADDRESS.sub(" ", " ".join(said.split()))
     if free := _FREE.match(line):
-        what = _named(free["what"])
-        return Closing(said, what) if what else None
+        if what := _named(spelled_words(free["what"])):
+            yield Closing(said, what)
+        return
     if any(map(is_negation, spelled)):
-        return None
-    forms = (_STATES, _WORKS, _DID, _THEY_DID)
-    match = next((found for form in forms if (found := form.match(line))), None)
-    if match is None:
-        return None
-    given = match.groupdict(default="")
-    what, how = _named(f"{given.get('who', '')} {given['what']}"), fold(given.get("how", ""))
-    if how == "closed" and _NAMES_TICKET.search(match["what"]):
-        how = ""
-    return Closing(said, what, how) if what else None
+        return
+    line = _SHORT_HAVE.sub(" have", _SHORT_IS.sub(" is", line))
+    clauses = [clause for clause in _CLAUSE.split(line) if clause.strip()]
+    if len(clauses) > 1 and _SOMEWHERE.match(clauses[0]):
+        return
+    for clause in clauses:
+        tokens = list(words(clause))
+        is_report = len(tokens) <= _MOST_CLAUSE_WORDS and not _ORDERS.search(clause)
+        if is_report and (found := _read(said, tokens)):
+            yield found
 
 
-def _named(text: str) -> frozenset[str]:
-    return frozenset(
-        canonical(word)
-        for word in spelled_words(text)
-        if word not in STOP_WORDS and word not in _SAYS_LITTLE
-    )
+def _read(said: str, tokens: Sequence[str]) -> Closing | None:
+    """What a clause says to be done, by its first word that can say so."""
+    for at, word in enumerate(tokens):
+        if found := _read_from(said, tokens[:at], word, tokens[at + 1 :]):
+            return found
+    return None
+
+
+def _read_from(said: str, before: Sequence[str], word: str, after: Sequence[str]) -> Closing | None:
+    """What ``word``, if it is a verb, says of what stands around it."""
+    if word in _IS and ((found := _state(said, before, after, word)) or word != "got"):
+        return found
+    if word in _WORKS and before and _is_for_good(after):
+        return _plain(said, (*before, *after))
+    if word in ("have", "has"):
+        return _possession(said, before, after)
+    if word == "can":
+        return _possibility(said, before, after)
+    if before and (before[-1] in _IS or before[-1] in _THE or before[-1] in ("a", "an")):
+        return None
+    is_told = before or (after and (after[0] in _THE or word in _GOT))
+    return _act(said, before or ("we",), word, after) if is_told and is_past(word) else None
+
+
+def _is_for_good(after: Sequence[str]) -> bool:
+    """Whether it works, after all: again, or where it counts."""
+    if after[:1] in (["in"], ["on"]):
+        return not _ENVIRONMENTS.isdisjoint(after[1:3])
+    if after[:1] == ["since"]:
+        return not _WHEN.isdisjoint(after[1:3])
+    return not _AGAIN.isdisjoint(after[:1])
+
+
+def _plain(said: str, named: Sequence[str]) -> Closing | None:
+    what = _named(named)
+    return Closing(said, what) if what else None
+
+
+def _state(said: str, before: Sequence[str], after: Sequence[str], verb: str) -> Closing | None:
+    """What ``before`` is now, according to ``after``."""
+    start = next((at for at, word in enumerate(after) if word not in _NOW), len(after))
+    state, rest = "".join(after[start : start + 1]), after[start + 1 :]
+    is_habit = verb in _IS_HABIT and start == 0 and "now" not in rest
+    if is_habit and "since" not in rest and not _PLANNED.isdisjoint(rest):
+        return None
+    if "by" in rest:
+        rest = rest[: rest.index("by")]
+    if state in _DONE or (state == "back" and not _BACK.isdisjoint(rest[:2])):
+        return _plain(said, (*before, *(word for word in rest if word not in _BACK)))
+    if state == "closed" and _names_ticket(before):
+        return _plain(said, (*before, *rest))
+    if not _named(before):
+        return None
+    if state in _THERE and _is_there(state, rest):
+        return _arrival(said, _named((*before, *rest)), state, before)
+    return Closing(said, _named((*before, *rest)), state) if is_past(state) else None
+
+
+def _is_there(state: str, rest: Sequence[str]) -> bool:
+    """Whether nothing follows that says for what, or where: "ready for the review"."""
+    if state in _ENDS_THERE and rest and rest[0] not in _AFTER_THERE:
+        return False
+    return rest[:1] not in (["for"], ["to"]) or not _OURS.isdisjoint(rest[1:2])
+
+
+def _arrival(
+    said: str, what: frozenset[str], how: str, named: Sequence[str], who: Sequence[str] = ()
+) -> Closing | None:
+    """That something is there; no trouble, of which nobody wants to have any."""
+    if not what or not _TROUBLE.isdisjoint(named):
+        return None
+    thing = not _THE.isdisjoint(named)
+    return Closing(said, what, how, _named(who), arrives=True, is_thing=thing)
+
+
+def _possession(said: str, before: Sequence[str], after: Sequence[str]) -> Closing | None:
+    """Somebody has what they waited for: "we have the key", "the image has Node 22 now"."""
+    if not after or after[0] in ("to", "been") or is_past(after[0]):
+        return None
+    ours = not _WE.isdisjoint(before[-1:]) and (after[0] in _THE or after[0] == "got")
+    if not ours and "now" not in after:
+        return None
+    return _arrival(said, _named((*before, *after)), "have", after)
+
+
+def _possibility(said: str, before: Sequence[str], after: Sequence[str]) -> Closing | None:
+    """It can be done again: "we can deploy again", "the upload can be tested now"."""
+    rest = [word for word in after if word not in _NOW and word != "be"]
+    if len(rest) == len(after) or not rest or not before or {"now", "again"}.isdisjoint(after):
+        return None
+    what = _named((*before, *rest[1:]))
+    return Closing(said, what, rest[0]) if what else None
+
+
+def _act(said: str, who: Sequence[str], how: str, rest: Sequence[str]) -> Closing | None:
+    """What somebody did, or what happened to it."""
+    what, agent = _named(rest), _named(who)
+    is_ticket = _names_ticket(rest)
+    if how in _DONE or (how == "closed" and is_ticket):
+        return _plain(said, rest)
+    if is_ticket:  # to write one about a thing does nothing to it
+        return None
+    if how in _ARRIVED or (how == "went" and not _THERE.isdisjoint(rest[:1])):
+        return _arrival(said, agent | what, how, who)
+    is_ours = not _WE.isdisjoint(who[-2:])
+    if what and how in _GOT and is_ours:
+        return _arrival(said, what, how, rest)
+    if what and how in _GAVE and not is_ours and _is_to_us(rest):
+        return _arrival(said, what, how, rest, who if _OURS.isdisjoint(rest) else ())
+    return Closing(said, what or agent, how, agent if what else _NOBODY) if what | agent else None
+
+
+def _is_to_us(rest: Sequence[str]) -> bool:
+    return "to" not in rest or not _OURS.isdisjoint(rest[rest.index("to") :])
+
+
+def _named(tokens: Sequence[str]) -> frozenset[str]:
+    """The canonical words of what ``tokens`` name, without when, and thanks to whom, it happened.
+
+    What is in production is so everywhere.
+    """
+    cut = next((at for at, word in enumerate(tokens) if word in ("since", "thanks")), len(tokens))
+    passed_over = STOP_WORDS | _SAYS_LITTLE | _WHEN | _PRODUCTION | {"btw", "fyi"}
+    return frozenset(canonical(word) for word in tokens[:cut] if word not in passed_over)
+
+
+def _names_ticket(tokens: Sequence[str]) -> bool:
+    return not _TICKETS.isdisjoint(tokens) or any(map(_TICKET_NAME.fullmatch, tokens))
+
+
+# --- which one is meant ---------------------------------------------------------------------------
 
 
 def closed_by(closing: Closing, open_ones: Iterable[Memory]) -> Memory | None:
     """The one of ``open_ones`` that ``closing`` can mean; None where it may be several, or none.
 
     It may be each whose beginning has all that the closing names; a single word has to be what the
-    memory is about, or the number of its ticket.
+    memory is about or waits for, or the number of its ticket.
     """
-    named = [memory for memory in open_ones if _names_all(closing, memory.content)]
-    if len(named) != 1 or not (len(closing.what) > 1 or _is_about(closing, named[0].content)):
+    named = [memory for memory in open_ones if _names_all(closing, memory)]
+    if len(named) != 1:
         return None
-    return named[0]
+    wait = wait_of(named[0].content)
+    return named[0] if len(closing.what) > 1 or _is_about(closing, wait) else None
 
 
-def _names_all(closing: Closing, content: str) -> bool:
-    said = {canonical(word) for one in _read(content) for word in one.words}
-    return closing.what <= said and _is_awaited(closing, content)
-
-
-def _is_about(closing: Closing, content: str) -> bool:
-    if closing.what and all(map(_TICKET_NAME.fullmatch, closing.what)):
-        words = (canonical(word) for one in _read(content) for word in one.words)
-        return closing.what == set(filter(_TICKET_NAME.fullmatch, words))
-    return any(closing.what <= one.topic for one in _read(content)[:1])
-
-
-def _read(content: str) -> list[Statement]:
-    return [Statement(sentence) for sentence in sentences_of(content, _READ_SENTENCES)]
-
-
-def _is_awaited(closing: Closing, content: str) -> bool:
-    """Whether ``content`` waits for that to happen; a plain word for "done" needs no such wait.
-
-    "We cannot delete the old cluster" waits for its deletion.
-    """
-    if not closing.how:
-        return True
-    how = _bare(closing.how)
-    if (awaited := _WAITS.search(content)) and how in _acts(content[awaited.end() :]):
-        return True
-    if (hindered := _CANNOT.search(content)) is None:
+def _names_all(closing: Closing, memory: Memory) -> bool:
+    wait = wait_of(memory.content)
+    if not closing.what <= wait.words:
         return False
-    act = _WAITS.split(hindered["act"])[0]
-    return how in _acts(act) and closing.what <= set(map(canonical, spelled_words(act)))
+    if not closing.how or wait.awaits(closing.how, closing.what, closing.who):
+        return True
+    is_by_whom = closing.who <= wait.words
+    is_anybody = len(closing.what) > 1 and closing.who.isdisjoint(wait.words)
+    if (is_by_whom or is_anybody) and wait.hinders(closing.how, closing.what):
+        return True
+    is_there = closing.arrives and _arrives(closing, wait)
+    return is_by_whom and (wait.denies(closing.how) or is_there)
 
 
-def _acts(text: str) -> set[str]:
-    return {_bare(fold(word)) for word in words(text)}
+def _arrives(closing: Closing, wait: Wait) -> bool:
+    """Whether that is a thing that ``wait`` is for."""
+    is_thing = closing.is_thing or (len(closing.what) > 1 and wait.has_thing(closing.what))
+    return is_thing and wait.lacks(closing.what)
 
 
-def _bare(verb: str) -> str:
-    """``verb`` as "renew", "renews" and "renewed" have it in common, but not "renewing"."""
-    return _ENDING.sub("", verb)
+def _is_about(closing: Closing, wait: Wait) -> bool:
+    if closing.how:
+        return True
+    if closing.what and all(map(_TICKET_NAME.fullmatch, closing.what)):
+        return closing.what == set(filter(_TICKET_NAME.fullmatch, wait.words))
+    return closing.what <= wait.topic

@@ -24,6 +24,7 @@ from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
 from .closings import MOST_SAID, Closing, find_closings
+from .retractions import KINDS, taken_back
 from .statement_classifier import find_all
 from .task_record import MAX_TEXT_CHARS, within
 
@@ -193,6 +194,31 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
     return best if best.late >= max(others, default=0.0) + _AHEAD else None
 
 
+class LastSaid(Struct, frozen=True):
+    """What was stated since the user's last message began, and whether that asked something."""
+
+    stated: tuple[Statement, ...] = ()
+    asked: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """What the user stated; what the agent labelled is the same, or stands for it."""
+        return [one.note.text for one in self.stated]
+
+    def with_those_of(self, message: Message, found: Sequence[Statement]) -> LastSaid:
+        """The same with what ``message`` states, which is among ``found``."""
+        if not message.said_at_ms:  # then it is not known who stated what
+            return self
+        new = tuple(
+            one
+            for one in found
+            if one.note.earned
+            and one.note.kind in KINDS
+            and (one.role, one.said_at_ms) == (message.role, message.said_at_ms)
+        )
+        return replace(self, stated=tuple(dict.fromkeys((*self.stated, *new))))
+
+
 MAX_FOUND = 64
 _BATCH_CHARS = 8_000
 
@@ -202,7 +228,8 @@ class SessionReader:
 
     ``agent`` marks a sub-agent's messages: its actions count for the session's task, its words do
     not. ``work`` is the current task, ``finished`` are those that ended and are worth recording;
-    ``closings`` are what the user says to be done.
+    ``closings`` are what the user says to be done; ``taken_back`` what they stated in the message
+    before and want no more, and ``last`` what the next one may take back.
     """
 
     def __init__(
@@ -212,6 +239,7 @@ class SessionReader:
         root: str,
         agent: bool = False,
         work: task.Work | None = None,
+        last: LastSaid | None = None,
         min_confidence: float = 0.0,
         clean: Callable[[str], str] = str,
     ) -> None:
@@ -224,18 +252,33 @@ class SessionReader:
         self.finished: list[task.Work] = []
         self.found: tuple[Statement, ...] = ()
         self.closings: tuple[Closing, ...] = ()
+        self.taken_back: tuple[Statement, ...] = ()
+        self.last = last or LastSaid()
 
     def read(self, messages: Sequence[Message]) -> None:
         """Find what is worth keeping in ``messages``, and follow what is done."""
         found = find_statements(messages, root=self._root, agent=self._agent)
-        self.found = choose(
-            (*self.found, *found), min_confidence=self._min_confidence, limit=MAX_FOUND
-        )
+        if not self._agent:
+            self._take_back(messages, found)
+        found = tuple(one for one in (*self.found, *found) if one not in self.taken_back)
+        self.found = choose(found, min_confidence=self._min_confidence, limit=MAX_FOUND)
         said = [] if self._agent else [one for one in messages if one.role == "user"]
         closings = (one for message in said if not message.aside for one in _closings(message))
         self.closings = (*self.closings, *closings)[-MOST_SAID:]
         for message in messages:
             self._follow(replace(message, aside=True) if self._agent else message)
+
+    def _take_back(self, messages: Sequence[Message], found: Sequence[Statement]) -> None:
+        """Note what each message of the user takes back of what was stated since the last one."""
+        for message in messages:
+            if message.aside or not message.text:
+                continue
+            if message.role == "user" and (text := "\n".join(_parts(message))):
+                gone = set(taken_back(text, self.last.texts, asked=self.last.asked))
+                taken = (one for one in self.last.stated if one.note.text in gone)
+                self.taken_back = (*self.taken_back, *taken)
+                self.last = LastSaid(asked="?" in text)
+            self.last = self.last.with_those_of(message, found)
 
     def _follow(self, message: Message) -> None:
         before = self.work

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...bus.values import Memory, Scope, copies
 from ..statements.beside import leaves_part
 from ..statements.comparison import Claim, Relation, claim_of, says_same
-from ..statements.open_work import is_closed_since
+from ..statements.open_work import claimed, is_closed_since, tell_of_others
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
 from .pack import Budget, Offer, pack
@@ -146,18 +146,24 @@ def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -
     ``asked``, of those ids.
     """
     in_force: dict[str, Claim] = {}
+    by_id: dict[str, Memory] = {}
     noted: dict[tuple[Scope, str | None], str] = {}
     found: dict[str, str] = {}
     for memory in sorted(memories, key=_newness, reverse=True):
-        claim = claim_of(memory.content)
+        claim = claim_of(claimed(memory))
         is_asked = asked is None or memory.id in asked
         other = noted.get((memory.scope, memory.id))
         if other and in_force[other].holds_beside(claim):
             other = None
-        if is_asked and (other := other or _first_rival(in_force, claim)):
+        if other and tell_of_others(by_id[other], memory):
+            other = None
+        if is_asked and not other:
+            rivals = _rivals(in_force, claim)
+            other = next((id_ for id_ in rivals if not tell_of_others(by_id[id_], memory)), None)
+        if is_asked and other:
             found[memory.id] = other
         else:
-            in_force[memory.id] = claim
+            in_force[memory.id], by_id[memory.id] = claim, memory
             noted.setdefault((memory.scope, memory.contradicts), memory.id)
     return found
 
@@ -166,11 +172,11 @@ def _newness(memory: Memory) -> tuple[bool, datetime, str]:
     return (not is_closed_since(memory), memory.updated_at, memory.id)
 
 
-def _first_rival(newer: Mapping[str, Claim], older: Claim) -> str | None:
-    """Which of the first that speak of the same as ``older`` contradicts it."""
+def _rivals(newer: Mapping[str, Claim], older: Claim) -> Iterator[str]:
+    """Which of the first that speak of the same as ``older`` contradict it."""
     told = ((id_, found) for id_, one in newer.items() if (found := one.bearing(older)))
     rivals = islice(told, _MOST_RIVALS)
-    return next((id_ for id_, found in rivals if found is not Relation.DIFFERENT), None)
+    return (id_ for id_, found in rivals if found is not Relation.DIFFERENT)
 
 
 def _keep(

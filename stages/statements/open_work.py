@@ -1,11 +1,14 @@
-"""Whether a blocker or a task is still to be dealt with, as its tags and its text say."""
+"""Whether a blocker or a task is still to be dealt with, as its tags and its text say.
+
+And what the record of a task claims.
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
 
-from ...bus.values import CLOSED_TAGS, TO_DO, Memory
+from ...bus.values import CLOSED_TAGS, FAILED_COMMAND, TO_DO, Memory
 from ...config.patterns import regex
 
 RESOLVED = "resolved"
@@ -13,6 +16,8 @@ RESOLVED = "resolved"
 
 OUTCOME = regex(r"^Outcome: (\w+)", re.MULTILINE)
 """The line of a task's record that tells how it ended."""
+_FILES = regex(r"^Files: (.+?)(?: and \d+ more)?$", re.MULTILINE)
+_APPROACH = regex(r"^Approach: ", re.MULTILINE)
 
 # Alone, or before what says how, when or what: "fixed IPs" and "completed orders" are things.
 _ENDED = (
@@ -36,6 +41,35 @@ def is_open(memory: Memory, now: datetime) -> bool:
         return False
     tagged = not CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
     return not tagged and _CLOSED_STATUS.search(memory.content) is None
+
+
+def claimed(memory: Memory) -> str:
+    """What ``memory`` says; of a task's record what was asked and done, without its labels."""
+    content = memory.content
+    outcome = OUTCOME.search(content) if memory.namespace == "tasks" else None
+    return content if outcome is None else _APPROACH.sub("", content[: outcome.start()])
+
+
+def tell_of_others(newer: Memory, older: Memory) -> bool:
+    """Whether both are records of what was done, and not of the same.
+
+    Tasks by which no file was changed in common, or two commands that failed: what they have in
+    common are the words of records.
+    """
+    if FAILED_COMMAND in newer.tags and FAILED_COMMAND in older.tags:
+        return True
+    if not (_is_record(newer) and _is_record(older)):
+        return False
+    return _files_of(newer).isdisjoint(_files_of(older))
+
+
+def _is_record(memory: Memory) -> bool:
+    return memory.namespace == "tasks" and OUTCOME.search(memory.content) is not None
+
+
+def _files_of(record: Memory) -> frozenset[str]:
+    files = _FILES.search(record.content)
+    return frozenset(files[1].split(", ") if files else ())
 
 
 def is_closed_since(memory: Memory) -> bool:

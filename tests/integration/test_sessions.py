@@ -286,7 +286,8 @@ def test_what_was_closed_by_a_word_can_be_opened_again(house, session):
     assert "resolved" in house.ask("get", known)["tags"]
     assert [one["version"] for one in house.ask("history", known)["versions"]] == [1, 2]
     told = house.prompt("add a health check to the worker", session.session)["systemMessage"]
-    assert f"closed {known} as done (to undo that: subcog restore {known} --version 1)" in told
+    undo = f"(to undo that: subcog restore {known} --version 1)"
+    assert f"closed as done: “CI is blocked: the runner image has no Node 22” {undo}" in told
     assert "closed" not in str(house.prompt("and one to the scheduler", session.session))
 
     house.ask("restore", known, "--version", "1")

@@ -6,10 +6,12 @@ import pytest
 from subcog.bus.events import IntentRefined, MemoriesShown
 from subcog.bus.prompts import DetectionSource, Verdict, Vote
 from subcog.bus.signals import asked
-from subcog.bus.values import Shown
+from subcog.bus.values import Ended, Shown
 from subcog.sinks.sessions import MAX_LATE_AGE_S, MAX_REASONS, Reason, Sessions, emit_late
 from tests.emissions import emitted
 from tests.fakes import NOW, make_built, make_classified, make_intent, make_parsed, make_prompt
+
+ENDED = Ended(memory_id="mem_1", version=3, summary="No runner", how="closed as done")
 
 
 def pairs(*numbers):
@@ -79,7 +81,7 @@ def test_a_late_answer_that_did_not_arrive_waits_again():
 def test_what_another_hook_of_the_session_did_meanwhile_stays():
     sessions = Sessions()
     sessions.put_late_answer(refined("s1"))
-    sessions.note_closed("s1", "mem_1", 1)
+    sessions.note_closed("s1", ENDED)
     with sessions.kept_on_failure("t1") as take_back:
         sessions.show("s1", pairs(1), by="t1")
         with sessions.kept_on_failure("t2"):
@@ -98,15 +100,15 @@ def test_what_another_hook_of_the_session_did_meanwhile_stays():
 def test_what_the_user_was_to_be_told_and_did_not_hear_is_told_again():
     sessions = Sessions()
     sessions.note_unasked("s1", "mem_1", "decisions")
-    sessions.note_closed("s1", "mem_2", 3)
+    sessions.note_closed("s1", ENDED)
     with sessions.kept_on_failure("t1") as take_back:
         assert sessions.take_unasked("s1", by="t1") == ("decisions",)
-        assert sessions.take_closed("s1", by="t1") == (("mem_2", 3),)
+        assert sessions.take_closed("s1", by="t1") == (ENDED,)
     sessions.note_unasked("s1", "mem_4", "gotchas")
     take_back()
     take_back()
     assert sessions.take_unasked("s1") == ("decisions", "gotchas")
-    assert sessions.take_closed("s1") == (("mem_2", 3),)
+    assert sessions.take_closed("s1") == (ENDED,)
 
 
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])

@@ -204,6 +204,18 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
     assert closed.provenance == BLOCKER.provenance
 
 
+async def test_a_resolution_closes_what_waits_for_what_it_says_to_be_there(gleaning):
+    waits = replace(BLOCKER, content="Publishing waits for the privacy policy URL from legal")
+    gleaning.recall.hits = [make_hit(waits, relevance=0.5, late=0.3)]
+    said = "The privacy policy URL is online, and the app was submitted."
+
+    await gleaning.keep(
+        replace(stated(said, kind="resolution", namespace="blockers"), said_at_ms=NOW_MS)
+    )
+
+    assert [request.revises for request in gleaning.captured] == [None, waits.id]
+
+
 @pytest.mark.parametrize(
     ("blocker", "statement"),
     [

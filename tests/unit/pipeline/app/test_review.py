@@ -7,7 +7,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.events import ReviewRequested, SessionEnded
+from subcog.bus.events import ExpireRequested, ReviewRequested, SessionEnded
 from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
 from subcog.pipeline.app.review import Reviews
@@ -15,7 +15,7 @@ from subcog.sinks.transcripts.reader import Transcripts
 from subcog.stages.redaction.redact import Redactor
 from tests.emissions import emitted
 
-from ....fakes import PLACE
+from ....fakes import PLACE, make_hit, make_memory
 from .reviewed import DECISION, ORDER, RULE, House
 
 LABELLED = f"Done.\n\n**Decision**: {DECISION}"
@@ -57,6 +57,40 @@ async def test_what_was_given_away_in_a_turn_is_hidden_in_the_next(tmp_path):
     assert "Done; the script uses [redacted:said-secret]." in said
     assert said[-1] == "It ran with [redacted:said-secret]."
     assert secret not in str(said)
+
+
+@pytest.mark.parametrize(("version", "ended"), [(1, True), (2, False)], ids=["kept", "changed"])
+async def test_what_the_next_message_takes_back_holds_no_more(house, version, ended):
+    expired = []
+
+    async def expire(event):
+        expired.append(event.id)
+
+    house.bus.subscribe(ExpireRequested, expire, name="expire")
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        (request,) = house.captured
+        known = replace(make_memory(7, DECISION, namespace="decisions"), id=request.id)
+        house.recall.hits = [make_hit(replace(known, version=version))]
+        house.say("no wait, scrap that. bcrypt is fine", timestamp="2026-03-01T12:01:00Z")
+        await house.stop()
+        house.say("no wait, scrap that", timestamp="2026-03-01T12:02:00Z")
+        await house.stop()
+
+    assert expired == [request.id] * ended
+    told = house.reviewing._sessions.take_closed("s")
+    assert [(one.memory_id, one.how) for one in told] == [(request.id, "taken back")] * ended
+
+
+async def test_what_is_taken_back_before_it_is_read_is_not_kept(house):
+    house.say(DECISION)
+    house.say(f"Done.\n\n**Decision**: {DECISION}", "assistant")
+    house.say("never mind, that was a bad idea", timestamp="2026-03-01T12:01:00Z")
+    async with house.running():
+        await house.stop()
+
+    assert house.of("decisions") == []
 
 
 async def test_what_was_looked_at_is_not_looked_at_again(house):

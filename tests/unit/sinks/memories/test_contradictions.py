@@ -112,6 +112,16 @@ async def test_a_task_and_what_is_replaced_contradict_nothing(bench):
     assert (await bench.current(new.id)).contradicts is None
 
 
+async def test_two_commands_that_failed_contradict_nothing(bench):
+    failed = "`{0}` fails: {1}. What works: `{2} {0}`.\nWhat differs: `{2}` is added."
+    tags = ("failed-command", "auto-captured")
+    denied = 'permission denied to create extension "btree_gist"'
+    await kept(bench, failed.format("alembic upgrade head", denied, "PGUSER=postgres"), tags=tags)
+    text = failed.format("pytest -n 8", "E IntegrityError: duplicate key", "DB_PER_WORKER=1")
+    new = await kept(bench, text, tags=tags)
+    assert (new.contradicts, await noted(bench, new)) == (None, None)
+
+
 async def test_records_of_tasks_do_not_crowd_out_what_is_contradicted(bench):
     old = await kept(bench, OLD)
     for number in range(8):

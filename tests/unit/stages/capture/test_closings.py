@@ -105,6 +105,99 @@ def test_what_is_back_or_shut_is_not_done(said: str, still_open: str) -> None:
     assert all(closed_by(one, (blocker,)) is None for one in find_closings(said))
 
 
+UPLOAD = memory(
+    "the Lexoffice upload cannot be tested until Henrike has ordered the plan that includes the key"
+)
+STORE = memory(
+    "publishing to the Play Store waits for the privacy policy URL from legal (Ms. Roth)"
+)
+STAGING = memory("the staging deploy is blocked until the licence is renewed")
+MIGRATION = memory(
+    "migration 0042 cannot run on staging until the btree_gist extension is created by a superuser"
+)
+PAYPAL = memory(
+    "PayPal reference transactions not enabled for our account yet, subscriptions wait for it"
+)
+APPLE = memory(
+    "Apple rejected 4.12 (account deletion must be in app), resubmission waits for the endpoint"
+    " from Ravi"
+)
+ATEX = memory("Cert for the ATEX enclosure stuck at Dekra till they get 2 more samples")
+DOMAIN = memory("The domain move is blocked: we need the auth code from the old registrar")
+REVIEW = memory("Release 3.2 waits for approval of the new contract by Nadia")
+WAITING = (UPLOAD, STORE, STAGING, MIGRATION, PAYPAL, APPLE, ATEX, DOMAIN, REVIEW, RUNNER)
+
+
+def closed(said, among=WAITING):
+    found = (closed_by(closing, among) for closing in find_closings(said))
+    return [one for one in found if one is not None]
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("the lexoffice key is here btw, Henrike sent it", UPLOAD),
+        ("Henrike has ordered the lexoffice plan, we have the key", UPLOAD),
+        ("lexoffice upload works in prod since noon, that's done", UPLOAD),
+        ("the lexoffice upload is tested and works", UPLOAD),
+        ("got the key from Henrike", UPLOAD),
+        ("we can test the lexoffice upload now", UPLOAD),
+        ("the privacy policy is online at https://x.example/p. So that is unblocked.", STORE),
+        ("legal delivered the privacy policy", STORE),
+        ("we published to the play store this morning", STORE),
+        ("the licence is renewed now", STAGING),
+        ("Sunita renewed the licence", STAGING),
+        ("we deployed to staging again", STAGING),
+        ("migration 0042 ran on staging", MIGRATION),
+        ("Oleg did it, extension is there on staging", MIGRATION),
+        ("FYI PayPal enabled reference transactions for us today, so the Abo can start", PAYPAL),
+        ("PayPal reference transactions are live", PAYPAL),
+        ("good news: Ravi shipped the endpoint and we can go on", APPLE),
+        ("Apple approved 4.12 this morning", APPLE),
+        ("the ATEX cert is done, Dekra sent it today", ATEX),
+        ("Dekra gave us the ATEX cert, we can roll out", ATEX),
+        ("the auth code arrived today, please start the move", DOMAIN),
+        ("the runner image has Node 22 now", RUNNER),
+    ],
+)
+def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
+    assert set(map(id, closed(said))) == {id(meant)}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the lexoffice key is not here yet",
+        "Henrike will send the lexoffice key tomorrow",
+        "we have a problem with the lexoffice key",
+        "Henrike said that the lexoffice key is here",
+        "Henrike has ordered the lexoffice plan, but the key is still missing",
+        "we tested the lexoffice upload with the mock",
+        "Henrike is here",
+        "Ms. Roth is available again",
+        "I sent the privacy policy URL to legal",
+        "the play store listing is ready",
+        "migration 0043 ran on staging",
+        "migration 0042 ran locally",
+        "migration 0042 works on my machine",
+        "On my machine, migration 0042 ran on staging",
+        "Oleg created a ticket for the extension",
+        "Apple approved 4.11",
+        "Ravi works on the endpoint",
+        "the samples were sent to Dekra",
+        "the ATEX samples are ready",
+        "the new contract is here",  # its approval is not
+        "the registrar is online",
+        "licences are renewed by certbot",
+        "the licence is renewed on Friday",
+        "the licence is renewed in an hour",
+        "the licence is renewed now. The staging deploy still fails.",
+    ],
+)
+def test_what_is_said_of_something_else_leaves_a_blocker_open(said):
+    assert closed(said) == []
+
+
 def test_what_waits_for_a_closing_is_done_with_it():
     (closing,) = find_closings("The port is closed now")
     waits = memory("The port scan waits until the port is closed")
@@ -115,6 +208,7 @@ def test_what_waits_for_a_closing_is_done_with_it():
     ("said", "other"),
     [
         ("the certificate is renewed now", "Mail waits until the relay's certificate is renewed"),
+        ("the certificate is renewed now", "The certificate of the relay must be renewed first"),
         ("CI is fixed now", "The login page is down: the account of CI is locked"),
     ],
 )

@@ -215,6 +215,53 @@ def test_a_memory_of_another_scope_outdates_nothing_by_saying_so():
     assert chosen(older, newer)[1] == [older.memory.id, newer.memory.id]
 
 
+HOLD_10 = (
+    "Henrike wants 10, couriers block the slots otherwise. change it\n"
+    "Approach: Changed `HOLD_MINUTES` to 10.\n"
+    "Outcome: success (tests passed)\nFiles: app/slots.py, app/held.py"
+)
+HOLD_15 = (
+    "Henrike just wrote: hold time back to 15 min, 10 was too short\n"
+    "Approach: `HOLD_MINUTES` is 15 again.\n"
+    "Outcome: success (tests passed)\nFiles: app/held.py and 2 more"
+)
+DROPS = (
+    "Tobi measured with the O2 sims, they drop after 28 seconds already. so 20 not 30\n"
+    "Approach: `KEEPALIVE` is now 20 seconds.\n"
+    "Outcome: success (tests passed)\nFiles: app/bridge.py"
+)
+GAUGE = (
+    "Ok make a gauge\nApproach: `HOLD_MINUTES` is 12 in the panel.\n"
+    "Outcome: success (tests passed)\nFiles: app/panel.py"
+)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_outdated"),
+    [(HOLD_10, HOLD_15, True), (DROPS, HOLD_15, False), (GAUGE, HOLD_15, False)],
+    ids=["the same file", "another subject", "another file"],
+)
+def test_the_record_of_a_task_outdates_none_of_other_files(older, newer, is_outdated):
+    first = candidate(1, older, 0.9, namespace="tasks", updated_at=NOW - DAY)
+    second = candidate(2, newer, 0.6, namespace="tasks", updated_at=NOW)
+    why = chosen(first, second)[0].why[first.memory.id]
+    text = chosen(first, second)[0].text
+    assert ("contradicted by" in why or "partly outdated" in text) == is_outdated
+
+
+def test_the_record_of_a_failed_command_outdates_none_of_another_one():
+    failed = "`{0}` fails: {1}. What works: `{2} {0}`.\nWhat differs: `{2}` is added."
+    fields = {"namespace": "gotchas", "tags": ("failed-command", "auto-captured")}
+    denied = 'permission denied to create extension "btree_gist"'
+    text = failed.format("uv run alembic upgrade head", denied, "PGUSER=postgres")
+    older = candidate(1, text, 0.9, updated_at=NOW - DAY, **fields)
+    text = failed.format("uv run pytest -n 8", "IntegrityError", "LOCKERHUB_DB_PER_WORKER=1")
+    newer = candidate(2, text, 0.6, updated_at=NOW, contradicts=older.memory.id, **fields)
+    choice, ids = chosen(older, newer)
+    assert set(ids) == {older.memory.id, newer.memory.id}
+    assert "outdated" not in choice.text
+
+
 def test_what_was_worded_anew_since_is_contradicted_by_nothing_older():
     older = candidate(1, "Surge parameters get their sign-off from Ilse again", 0.9, updated_at=NOW)
     said = "Tomasz approves the price multiplier curve"

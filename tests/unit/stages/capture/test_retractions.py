@@ -1,0 +1,60 @@
+import pytest
+
+from subcog.stages.capture.retractions import taken_back
+
+BLACK = "from now on we format with black"
+REDIS = "we'll go with Redis streams, not Kafka"
+
+
+@pytest.mark.parametrize(
+    ("stated", "then"),
+    [
+        (BLACK, "no wait, scrap that. ruff format is fine, we keep ruff"),
+        (BLACK, "forget it, we don't use black"),
+        (BLACK, "no, we do not use black"),
+        (BLACK, "sorry, we don't format with black"),
+        (BLACK, "that was a mistake. we use ruff"),
+        (BLACK, "forget what I said, ruff is fine"),
+        (REDIS, "hmm no, never mind, that was a bad idea"),
+        (REDIS, "Wait. Scratch that."),
+        (REDIS, "hm. let's not"),
+        (REDIS, "actually Kafka it is after all, ops already runs it"),
+        (REDIS, "no, we stay with Kafka"),
+        (REDIS, "I changed my mind, let's keep Kafka"),
+    ],
+)
+def test_what_the_next_message_takes_back_is_found(stated, then):
+    assert taken_back(then, [stated], asked=False) == (stated,)
+
+
+@pytest.mark.parametrize(
+    ("stated", "then"),
+    [
+        (BLACK, "never mind, found it"),
+        (BLACK, "never mind the warnings"),
+        (BLACK, "no, format the tests as well"),
+        (BLACK, "nope, black is not installed"),
+        (BLACK, "no, we don't use black for the notebooks"),
+        (REDIS, "wait, why not Kafka?"),
+        (REDIS, "wait for the tests"),
+        (REDIS, "forget the old consumer, delete it"),
+        (REDIS, "actually Kafka is still running, stop it"),
+        (REDIS, "keep the Kafka config for now"),
+        (REDIS, "ok. now scrap that old consumer"),
+    ],
+)
+def test_what_is_said_of_something_else_takes_nothing_back(stated, then):
+    assert taken_back(then, [stated], asked=False) == ()
+
+
+def test_never_mind_may_be_said_of_a_question_that_came_with_it():
+    assert taken_back("never mind", [BLACK], asked=True) == ()
+    assert taken_back("never mind, that was a bad idea", [BLACK], asked=True) == ()
+    assert taken_back("scrap that", [BLACK], asked=True) == (BLACK,)
+
+
+def test_of_several_it_has_to_be_clear_which():
+    labelled = "Redis streams instead of Kafka"
+    assert taken_back("scrap that", [REDIS, labelled], asked=False) == (REDIS, labelled)
+    assert taken_back("scrap that", [REDIS, BLACK], asked=False) == ()
+    assert taken_back("no, we stay with Kafka", [REDIS, BLACK], asked=False) == (REDIS,)
