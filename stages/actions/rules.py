@@ -69,6 +69,7 @@ class Deed:
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(path for one in self._changes for path in files_written(one))
         self._is_new = not action.is_existing
+        self._is_ordered = action.is_ordered
         said = (action.path, action.purpose, *self._changes, *action.added)
         self._said = "\n".join(said)
         self._is_harmless = HARMLESS_PLACE.search("\n".join(action.added)) is not None
@@ -121,4 +122,10 @@ class Deed:
     def _changes_file(self, denied: DeniedFile) -> bool:
         if any(map(denied.holds, self._written)):
             return True
-        return not (denied.existing and self._is_new) and any(map(denied.holds, self._edited))
+        if denied.existing and self._is_new:
+            return False
+        path = denied.path.casefold()
+        return any(
+            denied.holds(edited) or (self._is_ordered and path.endswith(f"/{edited.casefold()}"))
+            for edited in self._edited
+        )

@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions.reading import read_action
+from subcog.stages.actions.reading import read_action, read_order
 from subcog.stages.actions.rules import Deed, rules_of
 from tests.waiting import ends_soon
 
@@ -203,6 +203,53 @@ def test_rules_are_kept_apart_by_what_is_shared_and_what_is_ones_own():
     assert not breaks(rule, deed("docker compose up -d db && alembic upgrade head"))
 
 
+FROZEN = "apps/billing/legacy_tax.py is frozen, the auditors signed exactly that file"
+NO_AXIOS = "axios was thrown out after the SSRF advisory, use packages/http"
+
+
+@pytest.mark.parametrize(
+    ("rule", "order"),
+    [
+        (FROZEN, "clean up legacy_tax.py, it's awful: type hints, shorter functions"),
+        (FROZEN, "add type hints to apps/billing/legacy_tax.py"),
+        ("openapi.yaml is generated", "fix the wrong description of /invoices in openapi.yaml pls"),
+        ("never edit *.sql.go", "please edit internal/store/guests.sql.go"),
+        (NO_AXIOS, "pull in axios for the weather client in apps/worker"),
+        (NO_AXIOS, "rewrite the client with axios"),
+        ("imgproxy for thumbnails, no more sorl-thumbnail", "resize images with sorl-thumbnail"),
+        ("riverpod, no bloc, no get_it", "add a bloc for the settings screen"),
+        ("We moved from Jest to Vitest.", "set up jest for packages/http, it has no tests yet"),
+        ("ruff replaced black, isort and flake8", "add a pre-commit hook for black and isort"),
+        ("Never run terraform apply from a laptop", "run terraform apply in infra/envs/prod"),
+        (SEED, "pull main, then run `make seed` and start the app"),
+        ("docker compose down -v wipes the berths", "run docker compose down -v and start again"),
+        ("`kubectl delete pod` loses invoices in flight", "kubectl delete pod worker-1"),
+        ("git commit --no-verify is forbidden", "commit it with --no-verify"),
+        ("Never force-push to main", "force-push that to main"),
+    ],
+)
+def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
+    assert breaks(rule, Deed(read_order(order)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "order"),
+    [
+        (FROZEN, "use the rates from legacy_tax.py in invoice.py"),
+        (FROZEN, "edit apps/billing/tax.py and add type hints"),
+        ("gen/ is generated, don't touch it", "fix the import of gen/api.ts in src/x.ts"),
+        (NO_AXIOS, "remove axios"),
+        (NO_AXIOS, "replace axios with the client in packages/http"),
+        (SEED, "make seed data more realistic"),
+        ("No tests, no merge", "add tests for the parser"),
+        ("never run tests on prod", "run the tests"),
+        ("Never force-push to main", "push it and open a draft"),
+    ],
+)
+def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
+    assert not breaks(rule, Deed(read_order(order)))
+
+
 @pytest.mark.parametrize(
     "piece", ["never use a.b/", "a/b.py is ", "no `", "`a` without -", "not a, "]
 )
@@ -211,3 +258,6 @@ def test_hostile_memories_and_actions_end_soon(piece):
         done = deed(piece * 2_000 + "'" * 999, "a/" * 300, '"' * 6_000, "(" * 6_000)
         done.breaks(piece * 2_000)
         done.keys()
+    for order in ("add to " * 2_000, "fix a/" * 2_000, "use a, " * 2_000, "run " + "a " * 4_000):
+        with ends_soon():
+            Deed(read_order(order + piece * 100)).breaks(piece)
