@@ -45,7 +45,20 @@ _RUNNER = regex(
     r"\A(?:(?:sudo|time|command|nohup|exec|then|do|else|!|npx|bunx|pnpm exec|uv run|poetry run"
     r"|pipenv run|bundle exec|python[\d.]* -m|timeout \S+) +|[({] *|\w+=\S* +)*"
 )
-_SAME_PROGRAM = regex(r"\A(?:pip3|docker-compose)\b")
+_SAME_PROGRAM = regex(
+    r"\A(?:pip3(?= |\Z)|docker-compose(?= |\Z)|(?:\S*/)?(?:bin|\.bin)/(?=\w)|\./(?=[\w-]+\.\w))"
+)
+_DJANGO = regex(r"\A(?:\S*python[\d.]* +)?(?:\S*/)?manage\.py +(?P<rest>\w.*)")
+_RESOURCE = regex(
+    r"(?<= )(pods?|po|deployments?|deploy|services?|svc|statefulsets?|sts|configmaps?|cm|ns"
+    r"|namespaces?|nodes?|no|ingress(?:es)?|ing|jobs?|cronjobs?|cj|daemonsets?|ds|pvc"
+    r"|persistentvolumeclaims?|secrets?)(?: |/|\Z)"
+)
+_SHORT_RESOURCES = {
+    "po": "pod", "deploy": "deployment", "svc": "service", "sts": "statefulset", "cm": "configmap",
+    "ns": "namespace", "no": "node", "ing": "ingress", "ingresses": "ingress", "ingress": "ingress",
+    "cj": "cronjob", "ds": "daemonset", "pvc": "persistentvolumeclaim",
+}  # fmt: skip
 # What runs another command: a shell, another machine, a container.
 _WRAPPED = regex(
     r"(?:(?:(?:ba|z)?sh +-\w*c|ssh +(?:-\S+ +)*\S+) +(?P<q>['\"])(?P<quoted>.*)(?P=q)"
@@ -156,15 +169,30 @@ def _spelled_out(command: str) -> str:
 def plain_commands(command: str) -> Iterator[str]:
     """``command`` without what only runs it, and the command that it runs elsewhere if any."""
     plain = _RUNNER.sub("", command, count=1).strip("(){} ").rstrip(";,.")
-    plain = " ".join(_SAME_PROGRAM.sub(_usual_name, plain).split())
+    plain = as_usual(" ".join(plain.split()))
     yield plain
+    if django := _DJANGO.match(plain):
+        yield from (f"manage.py {django['rest']}", django["rest"])
     if wrapped := _WRAPPED.match(plain):
         for inner in _separated(wrapped["quoted"] or wrapped["rest"] or ""):
-            yield " ".join(_RUNNER.sub("", inner, count=1).split())
+            yield as_usual(" ".join(_RUNNER.sub("", inner, count=1).split()))
+
+
+def as_usual(command: str) -> str:
+    """``command`` with the usual names of its program and of what ``kubectl`` is about."""
+    command = _SAME_PROGRAM.sub(_usual_name, command, count=1)
+    return (
+        _RESOURCE.sub(_usual_resource, command, count=1) if command[:8] == "kubectl " else command
+    )
 
 
 def _usual_name(program: re.Match[str]) -> str:
-    return {"pip3": "pip", "docker-compose": "docker compose"}[program[0]]
+    return {"pip3": "pip", "docker-compose": "docker compose"}.get(program[0], "")
+
+
+def _usual_resource(found: re.Match[str]) -> str:
+    named = found[1]
+    return f"{_SHORT_RESOURCES.get(named, named.removesuffix('s'))} "
 
 
 def looks(command: str) -> bool:

@@ -13,10 +13,10 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ...config.patterns import regex
-from .denied_commands import TRIES, DeniedCommand, commands_against
+from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
 from .denied_files import DeniedFile, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
-from .reading import ActionText, looks, plain_commands
+from .reading import ActionText, as_usual, looks, plain_commands
 from .written import Written, without_comments
 
 DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
@@ -32,6 +32,7 @@ HARMLESS_PLACE = regex(
 """What concerns nobody else."""
 
 
+_GOES_TO = regex(r"(?:cd|pushd|export) ")
 # What says of the whole shell line that it is about one's own: "docker compose up -d db && …".
 _OWN_PLACE = regex(r"\b(?:localhost|127\.0\.0\.1|docker|sandbox)\b")
 
@@ -64,7 +65,7 @@ class Deed:
     def __init__(self, action: ActionText) -> None:
         self._changes = tuple(one for one in action.commands if not looks(one))
         self._is_local = any(map(_OWN_PLACE.search, self._changes))
-        self._commands = [(one, tuple(plain_commands(one))) for one in self._changes]
+        self._commands = list(_in_place(action))
         self._ran = tuple(plain for _, ran in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(path for one in self._changes for path in files_written(one))
@@ -100,7 +101,7 @@ class Deed:
             return True
         is_shared = SHARED_PLACE.search(text) is not None
         if any(self._runs(denied, is_shared) for denied in rules.commands):
-            return True
+            return not self._did_first(text)
         if is_shared and self._is_harmless:
             return False
         return any(denied.is_used_by(self._code) for denied in rules.names)
@@ -110,8 +111,21 @@ class Deed:
         return any(
             denied.is_run_by(plain, whole)
             for whole, ran in self._commands
-            if not (is_shared and (self._is_local or HARMLESS_PLACE.search(whole)))
+            if not (is_shared and (self._is_local or _is_harmless(whole, denied.command)))
             for plain in ran
+        )
+
+    def _did_first(self, text: str) -> bool:
+        """Whether this runs what the memory ``text`` says has to be run first."""
+        if not NEEDED_FIRST.search(text):
+            return False
+        denied = {one.command for one in rules_of(text).commands}
+        named = [DeniedCommand(as_usual(code), more=True) for code in CODE.findall(text)]
+        return any(
+            one.is_run_by(plain, plain)
+            for one in named
+            if one.command not in denied
+            for plain in self._ran
         )
 
     def keeps(self, text: str) -> bool:
@@ -129,3 +143,24 @@ class Deed:
             denied.holds(edited) or (self._is_ordered and path.endswith(f"/{edited.casefold()}"))
             for edited in self._edited
         )
+
+
+def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each command that changes something, with where it is run, and its plain forms."""
+    where = ""
+    for command in action.commands:
+        if _GOES_TO.match(command):
+            where = command
+        elif not looks(command):
+            yield f"{where}\n{command}", tuple(plain_commands(command))
+
+
+def _is_harmless(said: str, command: str) -> bool:
+    """Whether what is ``said`` beside ``command`` is of a place that concerns nobody else.
+
+    A command that is named like such a place ("migrate dev") has to name one that does.
+    """
+    beside = said.replace(command, "").replace("_", " ")
+    if HARMLESS_PLACE.search(command):
+        return SHARED_PLACE.search(beside) is None
+    return HARMLESS_PLACE.search(said) is not None

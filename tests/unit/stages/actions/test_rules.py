@@ -192,6 +192,71 @@ def test_what_a_memory_recommends_or_only_reads_is_no_rule_broken(rule, command)
     assert not breaks(rule, deed(command))
 
 
+CHANGESET = "Versions are bumped with `pnpm changeset`, not npm version: CI fails otherwise."
+IGNORE = "npm ci without --ignore-scripts ran a malicious postinstall"
+MIGRATE = "Never run `prisma migrate dev` on staging, it resets the schema"
+POD = "`kubectl delete pod` on pawbill-worker loses in-flight invoices, scale down first"
+REDIS = "`pnpm test` in apps/api hangs unless redis is up: `docker compose up -d redis` first"
+VITEST = "Vitest for packages/db has to run with --no-file-parallelism"
+REFRESH = "Never run dbt with --full-refresh on fct_shipments: it takes 11 hours."
+CLINICS = "loaddata fixtures/clinics.json needs `manage.py migrate` first"
+KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-topics.sh"
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        (CHANGESET, "npm version minor", "pnpm changeset && git add .changeset"),
+        (IGNORE, "npm ci", "npm ci --ignore-scripts"),
+        ("uv sync without --frozen in infra/ breaks it", "cd infra && uv sync", "uv sync"),
+        ("docker build without --platform linux/amd64 made an arm image", "docker build -t x .",
+         "docker build --platform linux/amd64 -t x ."),
+        ("Docker images must be built with --platform linux/amd64", "docker build -t x .",
+         "docker build --platform=linux/amd64 -t x ."),
+        ("Never commit without -s, the DCO check fails", "git commit -m x", "git commit -sm x"),
+        ("Don't run pytest without -n0", "pytest tests", "pytest -n 0 tests"),
+        ("makemigrations without --name is not OK", "python manage.py makemigrations",
+         "uv run python manage.py makemigrations --name a"),
+        ("Always pass --context to kubectl: prod is the default", "kubectl delete pod x",
+         "kubectl --context dev delete pod x"),
+        (VITEST, "cd packages/db && npx vitest run", "cd packages/ui && npx vitest run"),
+        (VITEST, "cd packages/db && vitest", "cd packages/db && vitest --no-file-parallelism"),
+        (MIGRATE, "DATABASE_URL=$STAGING npx prisma migrate dev", "npx prisma migrate dev"),
+        (POD, "kubectl delete pods -l app=pawbill-worker", "kubectl delete pod redis-0"),
+        (POD, "kubectl delete pod/pawbill-worker-1", "kubectl get pod pawbill-worker-1"),
+        (REDIS, "cd apps/api && pnpm test", "cd apps/web && pnpm test"),
+        (REDIS, "cd apps/api && pnpm test",
+         "docker compose up -d redis && cd apps/api && pnpm test"),
+        (CLINICS, "python manage.py loaddata fixtures/clinics.json", "python manage.py migrate"),
+        ("terraform state rm and state mv need a backup first", "terraform state mv a b",
+         "terraform state list"),
+        ("gunicorn --preload breaks the exporter", "gunicorn a.wsgi --preload", "gunicorn a.wsgi"),
+        ("never run terraform destroy", "terraform destroy -auto-approve", "terraform apply"),
+        ("Rollback: revert the tag; Helm isn't involved.", "helm rollback api 3", "git revert x"),
+        (REFRESH, "dbt run --full-refresh -s fct_shipments", "dbt run -s fct_shipments"),
+        (KAFKA, "/opt/kafka/bin/kafka-topics.sh --create", "terraform apply -target x"),
+        ("uv instead of pip", "./.venv/bin/pip install x", "uv add x"),
+    ],
+)  # fmt: skip
+def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broken, kept):
+    assert breaks(rule, deed(broken))
+    assert not breaks(rule, deed(kept))
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("We install with npm ci, without --force", "npm ci"),
+        ("pytest without -n0 is fine on CI", "pytest"),
+        ("`npm install` without --save is enough", "npm install x"),
+        ("Run the migrations first, then `make seed`", "make seed"),
+        ("helm is used only for cert-manager", "helm upgrade x"),
+    ],
+)
+def test_a_command_that_may_go_without_an_option_breaks_no_rule(rule, command):
+    assert not breaks(rule, deed(command))
+
+
 def test_what_else_a_shell_line_does_hides_no_broken_rule():
     assert breaks("Never force-push to main.", deed("npm test && git push --force origin main"))
     assert breaks("Never run terraform apply against prod.", deed("terraform apply prod.plan"))
@@ -251,11 +316,24 @@ def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
 
 
 @pytest.mark.parametrize(
-    "piece", ["never use a.b/", "a/b.py is ", "no `", "`a` without -", "not a, "]
+    "piece",
+    [
+        "never use a.b/",
+        "a/b.py is ",
+        "no `",
+        "`a` without -",
+        "not a, ",
+        "a b c without -d e ",
+        ". a b/c needs ",
+        ", not git a ",
+        "always pass -a to b ",
+        "a -b wipes ",
+        "never run a with -",
+    ],
 )
 def test_hostile_memories_and_actions_end_soon(piece):
     with ends_soon():
-        done = deed(piece * 2_000 + "'" * 999, "a/" * 300, '"' * 6_000, "(" * 6_000)
+        done = deed(piece * 2_000 + "'" * 999, "a/" * 300 + "a.sh", '"' * 6_000, "(" * 6_000)
         done.breaks(piece * 2_000)
         done.keys()
     for order in ("add to " * 2_000, "fix a/" * 2_000, "use a, " * 2_000, "run " + "a " * 4_000):
