@@ -224,6 +224,39 @@ def _lines(text: str) -> Sequence[str]:
     return [line for line in lines if line]
 
 
+# --- what a script runs ---------------------------------------------------------------------------
+
+CI_FILE = regex(
+    r"(?:\A|/)(?:\.github/workflows/|\.gitlab-ci|\.circleci/|\.buildkite/|Jenkinsfile|azure-pipelines"
+    r"|bitbucket-pipelines|cloudbuild)"
+)
+"""A file of commands that nobody runs by hand."""
+
+_SCRIPT = regex(
+    r"\.(?:sh|bash|zsh|ya?ml|mk)\Z|(?:\A|/)(?:Makefile|GNUmakefile|[Jj]ustfile|Procfile|Jenkinsfile"
+    r"|package\.json|(?:Dockerfile|Containerfile)[\w.-]*|[\w-]+\.Dockerfile)\Z"
+)
+# What stands before a command in a Dockerfile, a workflow, a Procfile, a Makefile or package.json.
+_BEFORE_COMMAND = regex(
+    r"(?:RUN|CMD|ENTRYPOINT)\s+|[\w.-]+:\s+(?!\S+:\s)(?:[|>]-?\s*)?|[@-]+\s*(?:[\w.-]+:\s+)?"
+)
+_PACKAGE_SCRIPT = regex(r"\"[\w:.-]+\":\s*\"([^\"\n]+)\"")
+_QUOTED_WORDS = regex(r"[\[\],\"]+")
+
+
+def script_commands(path: str, lines: Sequence[str]) -> Iterator[str]:
+    """The single commands of ``lines`` of the file at ``path``, if such a file holds commands."""
+    if not _SCRIPT.search(path):
+        return
+    for line in _PACKAGE_SCRIPT.findall("\n".join(lines)) if path.endswith(".json") else lines:
+        if not line.startswith("#"):
+            command = (
+                _BEFORE_COMMAND.sub("", line, count=1) if _BEFORE_COMMAND.match(line) else line
+            )
+            is_quoted = command[:1] in '["' and command.rstrip(",")[-1:] in '"]'
+            yield from _commands(_QUOTED_WORDS.sub(" ", command) if is_quoted else command)
+
+
 # --- what an order proposes -----------------------------------------------------------------------
 
 _ORDER_CHARS = 1_000

@@ -16,7 +16,7 @@ from ...config.patterns import regex
 from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
 from .denied_files import DeniedFile, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
-from .reading import ActionText, as_usual, looks, plain_commands
+from .reading import CI_FILE, ActionText, as_usual, looks, plain_commands, script_commands
 from .written import Written, without_comments
 
 DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
@@ -32,6 +32,12 @@ HARMLESS_PLACE = regex(
 """What concerns nobody else."""
 
 
+# What is not to be done by hand is done by the machinery.
+_BY_HAND = regex(
+    r"\b(?:CI|pipelines?|workflows?|actions|jobs?|runners?|laptops?|by hand|manual\w*|local\w*"
+    r"|machines?|yourself|atlantis|argo\w*)\b",
+    re.IGNORECASE,
+)
 _GOES_TO = regex(r"(?:cd|pushd|export) ")
 # What says of the whole shell line that it is about one's own: "docker compose up -d db && …".
 _OWN_PLACE = regex(r"\b(?:localhost|127\.0\.0\.1|docker|sandbox)\b")
@@ -65,7 +71,9 @@ class Deed:
     def __init__(self, action: ActionText) -> None:
         self._changes = tuple(one for one in action.commands if not looks(one))
         self._is_local = any(map(_OWN_PLACE.search, self._changes))
+        self._is_of_ci = CI_FILE.search(action.path) is not None
         self._commands = list(_in_place(action))
+        self._is_script = not action.commands
         self._ran = tuple(plain for _, ran in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(path for one in self._changes for path in files_written(one))
@@ -100,7 +108,8 @@ class Deed:
         if any(map(self._changes_file, rules.files)):
             return True
         is_shared = SHARED_PLACE.search(text) is not None
-        if any(self._runs(denied, is_shared) for denied in rules.commands):
+        is_for_ci = self._is_of_ci and _BY_HAND.search(text) is not None
+        if not is_for_ci and any(self._runs(denied, is_shared) for denied in rules.commands):
             return not self._did_first(text)
         if is_shared and self._is_harmless:
             return False
@@ -129,9 +138,16 @@ class Deed:
         )
 
     def keeps(self, text: str) -> bool:
-        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it."""
-        rules = rules_of(text)
-        return any(denied.is_about(one) for denied in rules.commands for one in self._ran)
+        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it.
+
+        A script may hold another form of the command; only an option that is there keeps the rule.
+        """
+        return any(
+            denied.is_about(one)
+            for denied in rules_of(text).commands
+            if denied.lacking or not self._is_script
+            for one in self._ran
+        )
 
     def _changes_file(self, denied: DeniedFile) -> bool:
         if any(map(denied.holds, self._written)):
@@ -146,13 +162,19 @@ class Deed:
 
 
 def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each command that changes something, with where it is run, and its plain forms."""
+    """Each command that changes something, with where it is run, and its plain forms.
+
+    Those that are written into a script are among them.
+    """
     where = ""
     for command in action.commands:
         if _GOES_TO.match(command):
             where = command
         elif not looks(command):
             yield f"{where}\n{command}", tuple(plain_commands(command))
+    for command in script_commands(action.path, action.added):
+        if not looks(command):
+            yield f"{action.path}\n{command}", tuple(plain_commands(command))
 
 
 def _is_harmless(said: str, command: str) -> bool:

@@ -257,6 +257,45 @@ def test_a_command_that_may_go_without_an_option_breaks_no_rule(rule, command):
     assert not breaks(rule, deed(command))
 
 
+VOLUMES = "docker compose down -v wipes the seeded berths. Leave off the -v."
+FROM_CI = "terraform apply only from CI"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("scripts/clean.sh", "", ""),
+        ("Makefile", "clean:\n\t@", ""),
+        ("package.json", '  "clean": "', ' && rm -rf dist",'),
+        (".github/workflows/ci.yml", "    steps:\n      - run: ", ""),
+        ("Dockerfile", "FROM a\nRUN ", ""),
+        ("Procfile", "web: ", ""),
+    ],
+)
+def test_a_command_that_is_written_into_a_script_breaks_its_rule(path, before, after):
+    written = before + "docker compose down -v" + after
+    assert breaks(VOLUMES, deed(path=path, written=written))
+    assert not breaks(VOLUMES, deed(path=path, written=written.replace(" -v", "")))
+    assert not breaks(VOLUMES, deed(path="src/notes.py", written=written))
+
+
+def test_what_ci_has_to_run_may_be_written_into_its_files():
+    written = "      - run: terraform apply -auto-approve"
+    assert not breaks(FROM_CI, deed(path=".github/workflows/tf.yml", written=written))
+    assert breaks(FROM_CI, deed(path="scripts/tf.sh", written="terraform apply -auto-approve"))
+    quoted = 'CMD ["gunicorn", "a.wsgi", "--preload"]'
+    assert breaks("gunicorn --preload breaks it", deed(path="Dockerfile", written=quoted))
+
+
+def test_a_script_keeps_a_rule_by_an_option_alone():
+    bare = "`uv sync` without flags prunes the contract group"
+    frozen = "uv sync without --frozen broke the uploads"
+    path = ".github/workflows/ci.yml"
+    assert deed("uv sync --locked").keeps(bare)
+    assert not deed(path=path, written="  run: uv sync --locked").keeps(bare)
+    assert deed(path=path, written="  run: uv sync --frozen").keeps(frozen)
+
+
 def test_what_else_a_shell_line_does_hides_no_broken_rule():
     assert breaks("Never force-push to main.", deed("npm test && git push --force origin main"))
     assert breaks("Never run terraform apply against prod.", deed("terraform apply prod.plan"))
