@@ -219,7 +219,9 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         """Whether ``command``, in its plain form, is this one; ``said`` is all that is run."""
         run = invocation_of(command)
         if self.lacking:
-            lacks = not run.has(*self.lacking.split()[:2])
+            option, *value = self.lacking.split()[:2]
+            letter = option[1:3] if option[:2] == "--" else option
+            lacks = not (run.has(option, *value) or (letter in run.options and not value))
             return lacks and self._is_in(run) and self._is_there(said)
         if not self.more:
             return run == self._denied and self._is_there(said)

@@ -130,7 +130,8 @@ class Deed:
             return False
         denied = {one.command for one in rules_of(text).commands}
         named = [DeniedCommand(as_usual(code), more=True) for code in CODE.findall(text)]
-        return any(
+        others = [plain for plain in self._ran if plain.count(" ") and plain not in denied]
+        return any(plain in text for plain in others) or any(
             one.is_run_by(plain, plain)
             for one in named
             if one.command not in denied
