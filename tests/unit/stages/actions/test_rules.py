@@ -288,6 +288,24 @@ def test_what_ci_has_to_run_may_be_written_into_its_files():
     assert breaks("gunicorn --preload breaks it", deed(path="Dockerfile", written=quoted))
 
 
+EVIDENCE = "Hands off the table audit_log: rows there are evidence, corrections go in as new rows."
+MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii may read it"
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        (EVIDENCE, "delete from audit_log where id = 17", "select count(*) from audit_log"),
+        (EVIDENCE, "update audit_log set who = 2", "delete from audit_log_copy"),
+        (MASKED, "select * from raw_pii.customers", "select * from masked.customers"),
+    ],
+)
+def test_a_table_is_not_to_be_changed_or_not_to_be_read(rule, broken, kept):
+    assert breaks(rule, deed(f"psql -c '{broken}'"))
+    assert breaks(rule, deed(path="jobs/a.py", written=f'db.run("{broken}")'))
+    assert not breaks(rule, deed(f"psql -c '{kept}'"))
+
+
 def test_a_script_keeps_a_rule_by_an_option_alone():
     bare = "`uv sync` without flags prunes the contract group"
     frozen = "uv sync without --frozen broke the uploads"
