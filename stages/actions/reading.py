@@ -47,7 +47,8 @@ _RUNNER = regex(
     r"|pipenv run|bundle exec|python[\d.]* -m|timeout \S+) +|[({] *|\w+=\S* +)*"
 )
 _SAME_PROGRAM = regex(
-    r"\A(?:pip3(?= |\Z)|docker-compose(?= |\Z)|(?:\S*/)?(?:bin|\.bin)/(?=\w)|\./(?=[\w-]+\.\w))"
+    r"\A(?:pip3(?= |\Z)|docker-compose(?= |\Z)|(?:(?!/tmp/|~)\S*/)?(?:bin|\.bin)/(?=\w)"
+    r"|\./(?=[\w-]+\.\w))"
 )
 _DJANGO = regex(r"\A(?:\S*python[\d.]* +)?(?:\S*/)?manage\.py +(?P<rest>\w.*)")
 _RESOURCE = regex(
@@ -305,7 +306,7 @@ _RUN = regex(
 )
 _TYPED = regex(
     r"\A\s*(?P<command>(?:kubectl|helm|terraform|docker|git|npm|pnpm|yarn|pip|uv|cargo|poetry|aws"
-    r"|gcloud|psql|brew|alembic|ansible-playbook)\s[^,;\n]{2,120})"
+    r"|gcloud|psql|brew|alembic|ansible-playbook)\s[^,;?\n]{2,120}+)(?!\?)"
 )
 _GIT_OPTION = regex(
     rf"{_BEGINS}(?P<verb>commit|push|merge|rebase)\b[^.;,\n]{{0,60}}?\s(?P<option>--[a-z][\w-]+)"

@@ -236,7 +236,7 @@ KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-
         ("Rollback: revert the tag; Helm isn't involved.", "helm rollback api 3", "git revert x"),
         (REFRESH, "dbt run --full-refresh -s fct_shipments", "dbt run -s fct_shipments"),
         (KAFKA, "/opt/kafka/bin/kafka-topics.sh --create", "terraform apply -target x"),
-        ("uv instead of pip", "./.venv/bin/pip install x", "uv add x"),
+        ("uv instead of pip", "./.venv/bin/pip install x", "/tmp/v/bin/pip install x"),
     ],
 )  # fmt: skip
 def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broken, kept):
@@ -366,6 +366,7 @@ def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
         (SEED, "make seed data more realistic"),
         ("No tests, no merge", "add tests for the parser"),
         ("never run tests on prod", "run the tests"),
+        ("bun only, no yarn", "yarn or bun?"),
         ("Never force-push to main", "push it and open a draft"),
     ],
 )
