@@ -278,17 +278,18 @@ _EDIT = (
 )
 _EDITS = regex(
     rf"{_BEGINS}{_EDIT}\b(?:\s+(?:the|this|our|my|all|in|into|file|files|folder|\w{{2}}))*\s+{_FILE}"
-    rf"|{_BEGINS}{_EDIT}\b[^.;:!?\n]{{1,80}}?\s(?:in|to|into|inside|within|under|from)\s+"
+    rf"|{_BEGINS}{_EDIT}\b(?:[^.;:!?\n]|\.(?=\w)){{1,80}}?\s(?:in|to|into|inside|within|under|from)\s+"
     rf"(?:the\s+|our\s+)?{_FILE.replace('path', 'place')}",
     re.IGNORECASE,
 )
 _THING = r"[@A-Za-z][\w@/-]*(?:\.[\w-]+)*+(?:\(\))?"
 _TO_USE = (
     r"(?:add|us(?:e|ing)|install|pull in|bring (?:in|back)|set up|introduce|reintroduce|import|try"
-    r"|(?:switch|migrate|move|convert|port|go back|change)\b[^.;:!?\n]{0,60}?\b(?:to|back to))"
+    r"|(?:switch|migrate|move|convert|port|go back|change)\b"
+    r"(?:[^.;:!?\n]|\.(?=\w)){0,60}?\b(?:to|back to))"
 )
 _USES = regex(
-    rf"(?:{_BEGINS}{_TO_USE}|\b(?:with|using|via)|\bhook for)\s+"
+    rf"(?:{_BEGINS}{_TO_USE}|\b(?:with|using|via|w/)|\bhook for)\s+"
     r"(?:an?\s+|the\s+|some\s+|our\s+|new\s+)*"
     rf"`?(?P<things>{_THING}(?:`?(?:,\s*|\s+and\s+|\s+or\s+)`?{_THING})*)",
     re.IGNORECASE,

@@ -339,6 +339,7 @@ NO_AXIOS = "axios was thrown out after the SSRF advisory, use packages/http"
         ("never edit *.sql.go", "please edit internal/store/guests.sql.go"),
         (NO_AXIOS, "pull in axios for the weather client in apps/worker"),
         (NO_AXIOS, "rewrite the client with axios"),
+        (NO_AXIOS, "switch the call in client.ts to axios"),
         ("imgproxy for thumbnails, no more sorl-thumbnail", "resize images with sorl-thumbnail"),
         ("riverpod, no bloc, no get_it", "add a bloc for the settings screen"),
         ("We moved from Jest to Vitest.", "set up jest for packages/http, it has no tests yet"),
