@@ -12,12 +12,15 @@ from msgspec import Struct
 
 from ..bus.enrichment import GUIDES, Bearing, Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
-from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span
+from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span, WorkKind
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Query
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
+from .actions.match import SURE
+from .actions.reading import read_order
+from .actions.rules import Deed
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
@@ -27,13 +30,23 @@ from .enrichment.assemble import (
     with_references,
 )
 from .enrichment.hindsight import Hindsight, find_span, recollect
-from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
+from .enrichment.matching import MOST_BEARING, RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .language.questions import asking_part, read_question
 from .language.topics import names_a_subject, retrieval_words
+from .language.work_kind import primary
 from .moments.reminder import shares_term
-from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
+from .ports import (
+    Catalogue,
+    Code,
+    Conversations,
+    Guides,
+    Keeper,
+    Projects,
+    Recall,
+    Warnings,
+)
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
@@ -48,7 +61,8 @@ _PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 class Knowledge(Struct, frozen=True):
     """What enrichment needs beside the candidates; ``clean`` redacts a text of the store.
 
-    ``code`` tells what became of the code that memories name.
+    ``code`` tells what became of the code that memories name, ``warnings`` which of them state a
+    rule.
     """
 
     guides: Guides
@@ -56,6 +70,7 @@ class Knowledge(Struct, frozen=True):
     clock: Callable[[], datetime]
     clean: Callable[[str], str] = str
     code: Code = UNCHECKED
+    warnings: Warnings | None = None
 
     def tidy(self, text: str) -> str:
         """``text`` of the store, fit to be shown."""
@@ -90,7 +105,8 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
 
     With ``knowledge`` the event carries the enrichment as well, and what became of the code that
     memories name; the loser of each conflict is dropped from the candidates. Guides are looked up
-    for an order, which gets those that bear on it, and for a detailed answer, whose reader sees
+    for an order, which gets those that bear on it and the rules that it breaks by name, and for a
+    detailed answer, whose reader sees
     more: similar tasks, recent work, suggestions, and which of the named files are there. What such
     a prompt refers back to takes a search of its own. With ``conversations`` it carries what
     earlier sessions said about it. With ``hindsight`` a prompt that asks about a time or the whole
@@ -126,6 +142,8 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
             group.start_soon(_search_sessions, event, conversations, gathered)
         if knowledge is not None and _refers(event):
             group.start_soon(_search_references, event, recall, gathered)
+        if knowledge is not None and knowledge.warnings is not None and _may_order(event.parsed):
+            group.start_soon(_find_rules, event, knowledge.warnings, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
     enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
@@ -177,6 +195,7 @@ class _Gathered(Struct):
     sessions: tuple[SessionHit, ...] = ()
     looked_up: bool = False
     span: Span | None = None
+    broken: tuple[Bearing, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
@@ -361,6 +380,27 @@ async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gat
         return  # the recall reports it
 
 
+def _may_order(parsed: Parsed) -> bool:
+    return (
+        not parsed.machine and not parsed.pasted and primary(parsed.work) is not WorkKind.QUESTION
+    )
+
+
+async def _find_rules(event: PromptParsed, warnings: Warnings, gathered: _Gathered) -> None:
+    """Find the rules that the order breaks by name, as those of an action are found."""
+    deed = Deed(read_order(event.parsed.text))
+    keys = sorted(deed.keys())
+    try:
+        known = await warnings.warning(keys, event.prompt.place.readable) if keys else ()
+    except ConnectionError:
+        return  # the recall reports it
+    gathered.broken = tuple(
+        Bearing(memory=memory, relevance=SURE, why="states a rule that the order breaks")
+        for memory in known
+        if deed.breaks(memory.content)
+    )[:MOST_BEARING]
+
+
 def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) -> Enrichment:
     now = knowledge.clock()
     if gathered.subject is None or not (event.prompt.detailed or _refers(event)):
@@ -398,8 +438,8 @@ async def _bearing(
     event: PromptParsed, gathered: _Gathered, enrichment: Enrichment, knowledge: Knowledge
 ) -> tuple[Bearing, ...]:
     """What should be known before the work that the prompt orders; () for what is no order."""
-    if gathered.subject is None or not gives_work(event.parsed):
-        return ()
+    if gathered.broken or gathered.subject is None or not gives_work(event.parsed):
+        return gathered.broken
     found = bearing(gathered.subject, gathered.guides, enrichment.resolved_references)
     try:
         memories = await knowledge.catalogue.fetch(list(found), event.prompt.place.readable)

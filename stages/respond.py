@@ -127,7 +127,7 @@ def _notice(
         counted = Counter(map(_singular, kept)).items()
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
     parts += [
-        f"{one.how}: “{_suggested(clean(one.summary))}”"
+        f"{one.how}: “{_excerpt(clean(one.summary))}”"
         f" (to undo that: subcog restore {one.memory_id} --version {one.version})"
         for one in closed
     ]

@@ -78,7 +78,7 @@ class Handlers:
                 projects=app.projects,
                 limit=search.context.max_count,
                 min_relevance=max(0.0, search.context.least_relevance - MOST_LOWERED),
-                knowledge=Knowledge(app.lore, late, app.clock, app.clean, app.code),
+                knowledge=Knowledge(app.lore, late, app.clock, app.clean, app.code, late),
                 conversations=app.passages,
                 hindsight=Hindsight(late, app.clock),
                 may_search=lambda parsed: self._model_races() or may_search(parsed, app.local),

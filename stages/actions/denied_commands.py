@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .claims import AGAINST, NEGATIONS, NOT, READ_CHARS, cues_in
+from .reading import as_usual
 
 TRIES = regex(r"\s--?(?:check|dry[-_]?run|help|noop|what-?if)\b|^make\b.* -n\b")
 """Options with which a command only says what it would do."""
@@ -21,22 +22,26 @@ _PROGRAMS = (
     "|rails|rake|bundle|composer|artisan|dotnet|mix|prisma|knex|aws|gcloud|az|fly(?:ctl)?|heroku"
     "|vercel|netlify|firebase|supabase|psql|mysql|redis-cli|systemctl|brew|apt(?:-get)?|pytest"
     "|tox|nox|sqitch|flyway|dbt|bazel|nx|turbo|eas|fastlane|kamal|nomad|vault|consul|argocd|flux"
+    "|pod|cmake|gunicorn|celery|vitest|jest|playwright|cypress|flutter|dart|expo|xcodebuild|deno|bq"
+    "|terragrunt|helmfile|ansible|wrangler|cdk|tsc|vite"
 )
 _NO_ARGUMENT = (
     "on|in|inside|for|by|to|from|against|with|without|or|and|nor|here|there|directly|anywhere|at|as"
     "|if|when|unless|since|because|it|its|the|an?|any|only|manually|locally|is|are|needs?|requires?"
-    "|always|must|again|yourself|please|outside|after|before|until|while|instead|deletes?"
+    "|always|must|again|yourself|please|outside|after|before|until|while|instead|deletes"
     "|also|breaks?|fails?|hangs?|of|that|this|our|your|all|until|during|would|silently|then|still"
-    "|loses?|wipes?|drops?|destroys?|overwrites?|removes?|kills?|resets?|prunes?|takes"
+    "|loses?|wipes?|drops|destroys|overwrites?|removes|kills|resets|prunes|takes"
 )
 _ARGUMENTS = rf"(?: (?!(?:{_NO_ARGUMENT})(?![\w-]))[\w./:=@+-]*[\w+])"
 _KNOWN = rf"(?:{_PROGRAMS}){_ARGUMENTS}{{1,4}}"
 _ANY = rf"(?!(?:{_NO_ARGUMENT}|more|raw|bare|plain)\b)[\w./-]*\w{_ARGUMENTS}{{0,4}}"
 _NAMED = regex(
-    rf"\b(?:{NOT}|no)\s++(?:ever |just |directly )?(?:"
+    rf"(?:\b(?:{NOT}|no)\s++(?:ever |just |directly )?(?:"
     rf"(?:run|running|execute|executing|type|invoke)\s++(?:an? |bare |plain |raw )*(?P<any>{_ANY})"
     rf"|(?:use|call|do|using|calling|with|via|by|a|bare|plain|raw)?\s*+(?P<known>{_KNOWN})"
     rf"|(?:point|aim|connect|run)\s++(?P<program>{_PROGRAMS})"
+    r"|(?:with|via|by|using)\s++(?P<script>[\w./-]+\.(?:sh|bash|bat|ps1)))"
+    rf"|(?:,\s+(?:and\s+)?not|\binstead of|\brather than)\s+(?:with |via |by )?(?P<other>{_KNOWN})"
     r")(?P<rest>[^.;:,\n]*)",
     re.IGNORECASE,
 )
@@ -46,8 +51,16 @@ _FORBIDDEN = regex(
     r"|only\s+(?:ever\s+)?(?:from|via|through|by)\b)",
     re.IGNORECASE,
 )
+# "Rollbacks are a revert in the repo, Helm isn't involved."
+_UNUSED = regex(
+    rf"\b(?P<command>{_PROGRAMS})\s+(?:is(?: not|n['’]t)|plays no)\s+(?:involved|used|part)"
+    r"(?=\s*(?:[.,;:)]|\Z))",
+    re.IGNORECASE,
+)
+_BEGINS = r"(?:\A|(?<=[.;:,]\s)|(?<=\n))"
 _HARMFUL = regex(
-    rf"(?:\A|(?<=[.;:,]\s))`?(?P<command>{_KNOWN})`?\s+(?:also |would |silently |then |still )*"
+    rf"{_BEGINS}`?(?P<command>{_KNOWN}|[a-z][\w.-]*(?: [\w.-]+)?? --?[A-Za-z][\w=-]*)`?\s+"
+    r"(?:also |would |silently |then |still )*"
     r"(?:deletes?|loses?|wipes?|drops?|destroys?|overwrites?|removes?|kills?|resets?|breaks?|prunes?"
     r"|takes down)\b",
     re.IGNORECASE,
@@ -65,18 +78,45 @@ _COMMITTED = regex(
     r"(?P<file>[\w./*-]*\.[\w.*-]*\w)",
     re.IGNORECASE,
 )
-_NEVER = regex(rf"\b{NOT}\s+(?:ever\s+)?(?:run|call|use)?\s*`?\Z", re.IGNORECASE)
-_OPTION = r"--?[A-Za-z][\w-]*(?:=[\w:./-]+| [\w-]+:[\w-]+)?"
+_OPTION = r"--?[A-Za-z][\w-]*(?:=[\w:./-]+| [\w-]+[:/][\w./-]+)?"
 _NEEDS = regex(
     rf"(?<![\w-])(?:`(?P<code>[^`\n]{{3,60}})`|(?P<command>[a-z][\w.-]*(?: [\w.:-]+){{0,2}}?))\s+"
-    r"(?:here\s+|always\s+|only\s+)?(?:needs|requires|must have|must be (?:run|called) with"
-    rf"|only (?:works )?with|(?P<never>without))\s+`?(?P<option>{_OPTION})(?!\w)"
+    r"(?:(?:for|in) `?(?P<place>[\w.-]+/[\w./-]*\w)`?\s+)?(?:here\s+|always\s+|only\s+)?"
+    r"(?:needs|requires|must have|(?:must|ha(?:s|ve) to|needs? to)(?: always)? (?:be )?"
+    r"(?:run|called|started|built) with"
+    rf"|only (?:works )?with)\s+`?(?P<option>{_OPTION})(?!\w)"
     r"|\b(?:(?P<first>always\s+)?run|always\s+call)\s+(?P<run>[a-z][\w.-]*(?: [\w.:-]+){0,2}?)"
-    rf"\s+with\s+`?(?P<given>{_OPTION})`?(?(first)|,? always\b)",
+    rf"\s+with\s+`?(?P<given>{_OPTION})`?(?(first)|,? always\b)"
+    rf"|\balways\s+(?:pass|give|add|set|use)\s+`?(?P<passed>{_OPTION})`?\s+(?:to|with|for)\s+"
+    r"`?(?P<to>[a-z][\w.-]*(?: [a-z][\w:-]+)?)`?(?=\s*(?:[.,;:(]|\Z|\n))",
+    re.IGNORECASE,
+)
+# "We install without --force" denies nothing; what the memory is about, or forbids, is denied so.
+_WITHOUT = regex(
+    rf"(?:(?P<never>\b(?:{NOT}|no)\s+(?:ever\s+|just\s+)?(?:(?:run|call|use|do|start|running)\s+)?)"
+    rf"|{_BEGINS}(?!(?:we|i|you|they|it|he|she)\b))"
+    r"`?(?P<command>[a-z][\w./-]*(?: [\w.:/-]+){0,3}?)`?\s+without\s+(?:an?\s+|the\s+)?"
+    rf"`?(?P<option>{_OPTION})`?(?P<rest>[^.;\n]*)",
+    re.IGNORECASE,
+)
+_FINE = regex(r"(?<!not )(?<!n't )\b(?:fine|ok(?:ay)?|enough|faster|works?|safe|allowed)\b", re.I)
+_VERB = regex(r"\s+(?:(?:in|on|for|from)\s+(?:the\s+)?\S+\s+)?[a-z]", re.IGNORECASE)
+_THERE = regex(r"\s+(?:in|on|for|from|against|at)\s+(?:the\s+|our\s+)?`?[\w./-]+", re.IGNORECASE)
+_WITH = regex(rf"\s+(?:with|using)\s+(?:a\s+|the\s+)?`?(?P<option>{_OPTION})`?(?!\w)")
+_GIT = regex(r"(?:commit|push|merge|rebase|pull)(?:\s|\Z)")
+_IMAGES = regex(r"(?:(?:the|all) )?(?:docker )?images?", re.IGNORECASE)
+# "`pnpm test` needs `docker compose up -d redis` first": what is needed is no option.
+NEEDED_FIRST = regex(r"\b(?:first|before|needs?|requires?|unless)\b", re.IGNORECASE)
+"""Where a memory may name what has to be run before."""
+
+CODE = regex(r"`([^`\n]{3,80})`")
+_NEEDS_FIRST = regex(
+    rf"{_BEGINS}(?:`(?P<code>[^`\n]* [^`\n]*)`|(?P<command>{_KNOWN}|[a-z][\w-]* [\w-]+/[\w./-]*\w))"
+    r"(?:\s+and\s+(?P<second>[a-z]+ [a-z]+))?\s+(?:always\s+|only\s+)?(?:needs?|requires?)\s+"
+    r"(?!`?-)(?P<what>(?:[^.;\n]|\.(?=\w))*)",
     re.IGNORECASE,
 )
 
-_CODE = regex(r"`([^`\n]{3,80})`")
 _STATEMENT = regex(
     r"(?<=[.;!?])\s+|\n|→|=>|\bbut\b|\binstead\b(?! of)|(?<!not )(?<!n't )(?<!never )\buse\b"
     r"|,\s+always\b",
@@ -90,6 +130,13 @@ _ASKED = regex(
     r",|:|\b(?:first|before|after|without|forget|skip|unless|until|instead|then|merge|push|release)\b",
     re.IGNORECASE,
 )
+# Of "bumped with `a`, not b: CI fails" what fails is b.
+_OTHERS = regex(
+    r"\b(?:not|never|instead of|rather than|unless)\b|\bwithout (?:an? |the )?`?-", re.IGNORECASE
+)
+_REST = regex(r"[^.;:,(\n]*")
+# A place that no other is named like: "apps/api", "billing-worker".
+_SPECIFIC = regex(r"\w[/_-]\w")
 _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 # "on the release branch", "against prod": where alone it is denied. An agent works on a laptop.
@@ -105,7 +152,8 @@ _PLACE_FILLER = frozenset(
 _MOST_BETWEEN = 3
 
 
-_NEED_CUES = frozenset("needs requires must only without always".split())
+_NEED_CUES = frozenset("need needs requires require must has have only without always".split())
+_UNUSED_CUES = frozenset({"involved", "used", "plays"})
 _SUBJECT_CUES = frozenset(
     "forbidden banned allowed prohibited off only delete deletes lose loses wipe wipes drop drops"
     " destroy destroys overwrite overwrites remove removes kill kills reset resets break breaks"
@@ -126,7 +174,7 @@ class Invocation(Struct, frozen=True, dict=True):
         """Whether ``option`` is there, also as one letter of several, and its ``value`` if any."""
         if value and not any(value in one for one in (*self.words, *self.options)):
             return False
-        if option in self.options:
+        if option in self.options or (option[:2] in self.options and option[2:] in self.words):
             return True
         short = _ONE_LETTER.get(option, option)
         return len(short) == 2 and any(
@@ -171,7 +219,10 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         """Whether ``command``, in its plain form, is this one; ``said`` is all that is run."""
         run = invocation_of(command)
         if self.lacking:
-            return self._is_in(run) and not run.has(*self.lacking.split()[:2])
+            option, *value = self.lacking.split()[:2]
+            letter = option[1:3] if option[:2] == "--" else option
+            lacks = not (run.has(option, *value) or (letter in run.options and not value))
+            return lacks and self._is_in(run) and self._is_there(said)
         if not self.more:
             return run == self._denied and self._is_there(said)
         return self._is_in(run) and self._is_there(said) and not TRIES.search(command)
@@ -185,9 +236,14 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     def _is_there(self, said: str) -> bool:
         return not self.places or any(
-            re.search(rf"(?<![\w-]){re.escape(place)}(?![\w-])", said, re.IGNORECASE)
+            re.search(rf"(?<![\w-]){re.escape(place)}{_ends(place)}", said, re.IGNORECASE)
             for place in self.places
         )
+
+
+def _ends(place: str) -> str:
+    """What may not follow ``place``: no other place is named like "billing-worker-1"."""
+    return r"(?!\w)" if _SPECIFIC.search(place) else r"(?![\w-])"
 
 
 def _follows(denied: Sequence[str], words: Sequence[str]) -> bool:
@@ -209,21 +265,48 @@ def commands_against(text: str) -> Iterator[DeniedCommand]:
     text = text[:READ_CHARS]
     said = cues_in(text)
     if not said.isdisjoint(_NEED_CUES):
-        for found in _NEEDS.finditer(text):
-            command = found["code"] or found["run"] or found["command"].split(" run ")[-1]
-            option = found["option"] or found["given"]
-            if found["never"] and not _NEVER.search(text, 0, found.start()):
-                continue  # "we install without --force"
-            yield DeniedCommand(command, more=True, lacking=" ".join(option.split()))
+        yield from _lacking(text)
     if not said.isdisjoint(_SUBJECT_CUES):
         for pattern in (_FORBIDDEN, _HARMFUL):
             for found in pattern.finditer(text):
                 yield DeniedCommand(_written(found["command"]), more=True)
     if not said.isdisjoint(NEGATIONS):
         yield from _denied_by_practice(text)
+    if not said.isdisjoint(_UNUSED_CUES):
+        for found in _UNUSED.finditer(text):
+            yield DeniedCommand(found["command"].lower(), more=True)
     for statement in filter(None, _STATEMENT.split(text)):
         if denied := AGAINST.search(statement):
             yield from _denied_in(statement, denied.end())
+
+
+def _lacking(text: str) -> Iterator[DeniedCommand]:
+    """The commands that lack an option, or that need something else first."""
+    for found in _NEEDS.finditer(text):
+        command = found["code"] or found["run"] or found["to"] or found["command"]
+        option = found["option"] or found["given"] or found["passed"]
+        places = frozenset({found["place"].casefold()}) if found["place"] else frozenset[str]()
+        yield _without(command.split(" run ")[-1], option, places)
+    for found in _WITHOUT.finditer(text):
+        harms = _VERB.match(found["rest"]) and not _FINE.search(found["rest"])
+        if found["never"] or harms:
+            there = _THERE.match(found["rest"])
+            places = _places(there[0]) if there else frozenset[str]()
+            yield _without(found["command"], found["option"], places)
+    for found in _NEEDS_FIRST.finditer(text):
+        command = _written(found["code"] or found["command"])
+        if found["code"] or found["second"] or "first" in found["what"]:
+            yield DeniedCommand(command, more=True)
+        if found["second"]:
+            yield DeniedCommand(f"{command.partition(' ')[0]} {found['second']}", more=True)
+
+
+def _without(command: str, option: str, places: frozenset[str]) -> DeniedCommand:
+    command = "docker build" if _IMAGES.fullmatch(command) else _written(command)
+    command = command[0].lower() + command[1:]
+    if _GIT.match(command):
+        command = f"git {command}"
+    return DeniedCommand(command, True, places, " ".join(option.split()))
 
 
 def _denied_by_practice(text: str) -> Iterator[DeniedCommand]:
@@ -240,21 +323,28 @@ def _denied_by_practice(text: str) -> Iterator[DeniedCommand]:
 
 def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
     more = _BARE.search(statement) is None
-    for code in _CODE.finditer(statement):
+    for code in CODE.finditer(statement):
         between = statement[denied : code.start()]
         close = 0 <= code.start() - denied < _DENIED_WITHIN and not _ASKED.search(between)
         harms = _HARMS.search(statement, code.end(), code.end() + _HARM_WITHIN)
+        if harms and _OTHERS.search(statement, code.end(), harms.start()):
+            harms = None
         if (close or harms) and " " in code[1].strip():
-            yield DeniedCommand(_written(code[1]), more)
+            rest = _REST.match(statement, code.end(), harms.start() if harms else len(statement))
+            places = frozenset(filter(_SPECIFIC.search, _places(rest[0]))) if rest else frozenset()
+            yield DeniedCommand(_written(code[1]), more, places)
     for named in _NAMED.finditer(statement):
-        command = _written(named["any"] or named["known"] or named["program"])
-        places = _places(named["rest"])
-        if places or not named["program"]:
+        written = named["any"] or named["known"] or named["program"] or named["script"]
+        command, places = _written(written or named["other"]), _places(named["rest"])
+        if given := _WITH.match(named["rest"]):
+            command = f"{command} {given['option']}"
+        is_told = places or given or not named["program"]
+        if is_told and not _OTHERS.match(named["rest"].lstrip()):
             yield DeniedCommand(command, more, places)
 
 
 def _written(command: str) -> str:
-    return " ".join(command.strip("` ").split())
+    return as_usual(" ".join(command.strip("` ").split()))
 
 
 def _places(rest: str) -> frozenset[str]:

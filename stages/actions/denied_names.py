@@ -55,6 +55,19 @@ _SET = regex(
     rf"|lower(?:ing)?)\s+(?:the\s+)?(?P<names>{_NAME})(?=\s+(?:in|to|above|below|over)\b)",
     re.IGNORECASE,
 )
+_DATA = r"(?:table|dataset|schema|view|collection|bucket|column)"
+_ON_DATA = (
+    r"(?P<reads>query(?:ing)?|read(?:ing)?|select(?:ing)?|join(?:ing)?)|(?:touch|chang|edit|updat|alter"
+    r"|modify|writ|delet|truncat|drop|insert)(?:e|ing|)"
+)
+_OF_DATA = regex(
+    rf"\b(?:{NOT}\s+(?:ever\s+|just\s+|directly\s+)?(?:{_ON_DATA})|hands off)"
+    r"(?:\s+(?:from|to|into|in|on|the|rows?|anything|data|of|with)){0,4}"
+    rf"(?:\s+{_DATA}\s+`?(?P<behind>[a-z]\w*(?:\.\w+)?)|\s+`?(?P<before>[a-z]\w*(?:\.\w+)?)`?\s+{_DATA})\b",
+    re.IGNORECASE,
+)
+_DATA_CUES = frozenset("table dataset schema view collection bucket column".split())
+_WRITING = stems("delete update insert truncate drop alter write merge overwrite save create")
 _AWAY = (
     "dropped|threw out|kicked out|got rid of|ditched|abandoned|replaced|(?:moved|migrated|switched)"
     "(?: away)? from"
@@ -146,6 +159,8 @@ def names_against(text: str) -> Iterator[DeniedName]:
     """The names that the memory ``text`` speaks against."""
     text = text[:READ_CHARS]
     said = cues_in(text)
+    if not said.isdisjoint(_DATA_CUES):
+        yield from _data_against(text)
     for form in _FORMS:
         if form.cues.isdisjoint(said):
             continue
@@ -182,6 +197,15 @@ _FORMS = (
     Form(frozenset({"no"}), _NONE_OF, has_subject=True),
     Form(frozenset({"never"}), _NEVER, has_subject=True),
 )
+
+
+def _data_against(text: str) -> Iterator[DeniedName]:
+    """The tables and the like that are not to be read, or not to be changed."""
+    for found in _OF_DATA.finditer(text):
+        name = found["behind"] or found["before"]
+        if _LIKE_CODE.search(name):
+            topic = frozenset[str]() if found["reads"] else _WRITING
+            yield DeniedName(name, True, False, (), (), topic=topic)
 
 
 def _denied(text: str, names: str, end: int, form: Form) -> Iterator[DeniedName]:

@@ -13,10 +13,10 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ...config.patterns import regex
-from .denied_commands import TRIES, DeniedCommand, commands_against
+from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
 from .denied_files import DeniedFile, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
-from .reading import ActionText, looks, plain_commands
+from .reading import CI_FILE, ActionText, as_usual, looks, plain_commands, script_commands
 from .written import Written, without_comments
 
 DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
@@ -32,6 +32,13 @@ HARMLESS_PLACE = regex(
 """What concerns nobody else."""
 
 
+# What is not to be done by hand is done by the machinery.
+_BY_HAND = regex(
+    r"\b(?:CI|pipelines?|workflows?|actions|jobs?|runners?|laptops?|by hand|manual\w*|local\w*"
+    r"|machines?|yourself|atlantis|argo\w*)\b",
+    re.IGNORECASE,
+)
+_GOES_TO = regex(r"(?:cd|pushd|export) ")
 # What says of the whole shell line that it is about one's own: "docker compose up -d db && …".
 _OWN_PLACE = regex(r"\b(?:localhost|127\.0\.0\.1|docker|sandbox)\b")
 
@@ -64,11 +71,14 @@ class Deed:
     def __init__(self, action: ActionText) -> None:
         self._changes = tuple(one for one in action.commands if not looks(one))
         self._is_local = any(map(_OWN_PLACE.search, self._changes))
-        self._commands = [(one, tuple(plain_commands(one))) for one in self._changes]
+        self._is_of_ci = CI_FILE.search(action.path) is not None
+        self._commands = list(_in_place(action))
+        self._is_script = not action.commands
         self._ran = tuple(plain for _, ran in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(path for one in self._changes for path in files_written(one))
         self._is_new = not action.is_existing
+        self._is_ordered = action.is_ordered
         said = (action.path, action.purpose, *self._changes, *action.added)
         self._said = "\n".join(said)
         self._is_harmless = HARMLESS_PLACE.search("\n".join(action.added)) is not None
@@ -98,8 +108,9 @@ class Deed:
         if any(map(self._changes_file, rules.files)):
             return True
         is_shared = SHARED_PLACE.search(text) is not None
-        if any(self._runs(denied, is_shared) for denied in rules.commands):
-            return True
+        is_for_ci = self._is_of_ci and _BY_HAND.search(text) is not None
+        if not is_for_ci and any(self._runs(denied, is_shared) for denied in rules.commands):
+            return not self._did_first(text)
         if is_shared and self._is_harmless:
             return False
         return any(denied.is_used_by(self._code) for denied in rules.names)
@@ -109,16 +120,70 @@ class Deed:
         return any(
             denied.is_run_by(plain, whole)
             for whole, ran in self._commands
-            if not (is_shared and (self._is_local or HARMLESS_PLACE.search(whole)))
+            if not (is_shared and (self._is_local or _is_harmless(whole, denied.command)))
             for plain in ran
         )
 
+    def _did_first(self, text: str) -> bool:
+        """Whether this runs what the memory ``text`` says has to be run first."""
+        if not NEEDED_FIRST.search(text):
+            return False
+        denied = {one.command for one in rules_of(text).commands}
+        named = [DeniedCommand(as_usual(code), more=True) for code in CODE.findall(text)]
+        others = [plain for plain in self._ran if plain.count(" ") and plain not in denied]
+        return any(plain in text for plain in others) or any(
+            one.is_run_by(plain, plain)
+            for one in named
+            if one.command not in denied
+            for plain in self._ran
+        )
+
     def keeps(self, text: str) -> bool:
-        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it."""
-        rules = rules_of(text)
-        return any(denied.is_about(one) for denied in rules.commands for one in self._ran)
+        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it.
+
+        A script may hold another form of the command; only an option that is there keeps the rule.
+        """
+        return any(
+            denied.is_about(one)
+            for denied in rules_of(text).commands
+            if denied.lacking or not self._is_script
+            for one in self._ran
+        )
 
     def _changes_file(self, denied: DeniedFile) -> bool:
         if any(map(denied.holds, self._written)):
             return True
-        return not (denied.existing and self._is_new) and any(map(denied.holds, self._edited))
+        if denied.existing and self._is_new:
+            return False
+        path = denied.path.casefold()
+        return any(
+            denied.holds(edited) or (self._is_ordered and path.endswith(f"/{edited.casefold()}"))
+            for edited in self._edited
+        )
+
+
+def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each command that changes something, with where it is run, and its plain forms.
+
+    Those that are written into a script are among them.
+    """
+    where = ""
+    for command in action.commands:
+        if _GOES_TO.match(command):
+            where = command
+        elif not looks(command):
+            yield f"{where}\n{command}", tuple(plain_commands(command))
+    for command in script_commands(action.path, action.added):
+        if not looks(command):
+            yield f"{action.path}\n{command}", tuple(plain_commands(command))
+
+
+def _is_harmless(said: str, command: str) -> bool:
+    """Whether what is ``said`` beside ``command`` is of a place that concerns nobody else.
+
+    A command that is named like such a place ("migrate dev") has to name one that does.
+    """
+    beside = said.replace(command, "").replace("_", " ")
+    if HARMLESS_PLACE.search(command):
+        return SHARED_PLACE.search(beside) is None
+    return HARMLESS_PLACE.search(said) is not None

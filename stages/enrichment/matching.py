@@ -42,7 +42,9 @@ COVERED = 0.5
 """The share of an order's content words that a guide has to name as what it is about."""
 
 FEW_WORDS = 3
-"""An order of so few content words is about a technology that it names."""
+"""An order of so few content words is about a technology that it names first.
+
+"Add a healthcheck for postgres" is about the check."""
 
 RELEVANCE = 0.4
 """How likely what comes has to be known before the work, by the measurement above."""
@@ -127,6 +129,8 @@ class Subject:
         self.technologies = frozenset(
             technology(one.value) for one in parsed.entities if one.kind == "technology"
         )
+        head = _HEAD_END.split(self.text.lower(), maxsplit=1)[0]
+        self.headed = self.technologies.intersection(map(technology, words_of(head)))
 
     def keys(self) -> Mapping[str, Sequence[str]]:
         """What to look the guides of each namespace up by."""
@@ -308,7 +312,7 @@ def _covered(subject: Subject, guide: Guide) -> float:
 def _is_about(subject: Subject, guide: Guide, covered: float) -> bool:
     if covered >= COVERED:
         return True
-    named = not subject.technologies.isdisjoint(guide.technologies)
+    named = not subject.headed.isdisjoint(guide.technologies)
     brief = len(subject.content_words) <= FEW_WORDS
     return named and brief and HANDLING_VERBS.isdisjoint(subject.content_words)
 

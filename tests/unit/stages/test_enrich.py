@@ -21,6 +21,7 @@ from tests.fakes import (
     FakeKeeper,
     FakeProjects,
     FakeRecall,
+    FakeWarnings,
     make_hit,
     make_hits,
     make_memory,
@@ -215,7 +216,9 @@ async def run_knowing(
 ):
     recall = FakeRecall(hits=hits)
     catalogue = FakeCatalogue(memories=memories)
-    knowledge = Knowledge(guides or FakeGuides(), catalogue, lambda: NOW)
+    knowledge = Knowledge(
+        guides or FakeGuides(), catalogue, lambda: NOW, warnings=FakeWarnings(memories)
+    )
     with anyio.fail_after(PATIENCE_S):
         event = await enrich(
             parse(prompt or make_prompt(text)),
@@ -315,6 +318,13 @@ async def test_what_only_a_reader_gets_to_see_is_gathered_for_a_reader_alone():
     detailed, recall = await run_knowing("", prompt=prompt, there=("a.py",), **how)
     assert len(recall.queries) == 2
     assert all(getattr(detailed.enrichment, name) for name in for_readers)
+
+
+async def test_an_order_gets_the_rule_that_it_breaks_by_name():
+    rule = make_memory(1, "axios was thrown out, use packages/http", namespace="decisions")
+    for text, broken in (("pull in axios for it", [rule]), ("why not axios?", []), ("fix it", [])):
+        event, _ = await run_knowing(text, memories=[rule])
+        assert [one.memory for one in event.bearing] == broken
 
 
 async def test_of_an_order_it_is_known_what_it_points_at():

@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions.reading import read_action
+from subcog.stages.actions.reading import read_action, read_order
 from subcog.stages.actions.rules import Deed, rules_of
 from tests.waiting import ends_soon
 
@@ -192,6 +192,129 @@ def test_what_a_memory_recommends_or_only_reads_is_no_rule_broken(rule, command)
     assert not breaks(rule, deed(command))
 
 
+CHANGESET = "Versions are bumped with `pnpm changeset`, not npm version: CI fails otherwise."
+IGNORE = "npm ci without --ignore-scripts ran a malicious postinstall"
+MIGRATE = "Never run `prisma migrate dev` on staging, it resets the schema"
+POD = "`kubectl delete pod` on pawbill-worker loses in-flight invoices, scale down first"
+REDIS = "`pnpm test` in apps/api hangs unless redis is up: `docker compose up -d redis` first"
+VITEST = "Vitest for packages/db has to run with --no-file-parallelism"
+REFRESH = "Never run dbt with --full-refresh on fct_shipments: it takes 11 hours."
+CLINICS = "loaddata fixtures/clinics.json needs `manage.py migrate` first"
+KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-topics.sh"
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        (CHANGESET, "npm version minor", "pnpm changeset && git add .changeset"),
+        (IGNORE, "npm ci", "npm ci --ignore-scripts"),
+        ("uv sync without --frozen in infra/ breaks it", "cd infra && uv sync", "uv sync"),
+        ("docker build without --platform linux/amd64 made an arm image", "docker build -t x .",
+         "docker build --platform linux/amd64 -t x ."),
+        ("Docker images must be built with --platform linux/amd64", "docker build -t x .",
+         "docker build --platform=linux/amd64 -t x ."),
+        ("Never commit without -s, the DCO check fails", "git commit -m x", "git commit -sm x"),
+        ("Don't run pytest without -n0", "pytest tests", "pytest -n 0 tests"),
+        ("makemigrations without --name is not OK", "python manage.py makemigrations",
+         "uv run python manage.py makemigrations -n a"),
+        ("Always pass --context to kubectl", "kubectl apply -f a", "kubectl config get-contexts"),
+        ("Always pass --context to kubectl: prod is the default", "kubectl delete pod x",
+         "kubectl --context dev delete pod x"),
+        (VITEST, "cd packages/db && npx vitest run", "cd packages/ui && npx vitest run"),
+        (VITEST, "cd packages/db && vitest", "cd packages/db && vitest --no-file-parallelism"),
+        (MIGRATE, "DATABASE_URL=$STAGING npx prisma migrate dev", "npx prisma migrate dev"),
+        (POD, "kubectl delete pods -l app=pawbill-worker", "kubectl delete pod redis-0"),
+        (POD, "kubectl delete pod/pawbill-worker-1", "kubectl get pod pawbill-worker-1"),
+        (REDIS, "cd apps/api && pnpm test", "cd apps/web && pnpm test"),
+        (REDIS, "cd apps/api && pnpm test",
+         "docker compose up -d redis && cd apps/api && pnpm test"),
+        (CLINICS, "python manage.py loaddata fixtures/clinics.json", "python manage.py migrate"),
+        ("terraform state rm and state mv need a backup first (make tf-backup)",
+         "cd infra && terraform state mv a b", "make tf-backup && terraform state mv a b"),
+        ("gunicorn --preload breaks the exporter", "gunicorn a.wsgi --preload", "gunicorn a.wsgi"),
+        ("never run terraform destroy", "terraform destroy -auto-approve", "terraform apply"),
+        ("Rollback: revert the tag; Helm isn't involved.", "helm rollback api 3", "git revert x"),
+        (REFRESH, "dbt run --full-refresh -s fct_shipments", "dbt run -s fct_shipments"),
+        (KAFKA, "/opt/kafka/bin/kafka-topics.sh --create", "terraform apply -target x"),
+        ("uv instead of pip", "./.venv/bin/pip install x", "/tmp/v/bin/pip install x"),
+    ],
+)  # fmt: skip
+def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broken, kept):
+    assert breaks(rule, deed(broken))
+    assert not breaks(rule, deed(kept))
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("We install with npm ci, without --force", "npm ci"),
+        ("pytest without -n0 is fine on CI", "pytest"),
+        ("`npm install` without --save is enough", "npm install x"),
+        ("Run the migrations first, then `make seed`", "make seed"),
+        ("helm is used only for cert-manager", "helm upgrade x"),
+    ],
+)
+def test_a_command_that_may_go_without_an_option_breaks_no_rule(rule, command):
+    assert not breaks(rule, deed(command))
+
+
+VOLUMES = "docker compose down -v wipes the seeded berths. Leave off the -v."
+FROM_CI = "terraform apply only from CI"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("scripts/clean.sh", "", ""),
+        ("Makefile", "clean:\n\t@", ""),
+        ("package.json", '  "clean": "', ' && rm -rf dist",'),
+        (".github/workflows/ci.yml", "    steps:\n      - run: ", ""),
+        ("Dockerfile", "FROM a\nRUN ", ""),
+        ("Procfile", "web: ", ""),
+    ],
+)
+def test_a_command_that_is_written_into_a_script_breaks_its_rule(path, before, after):
+    written = before + "docker compose down -v" + after
+    assert breaks(VOLUMES, deed(path=path, written=written))
+    assert not breaks(VOLUMES, deed(path=path, written=written.replace(" -v", "")))
+    assert not breaks(VOLUMES, deed(path="src/notes.py", written=written))
+
+
+def test_what_ci_has_to_run_may_be_written_into_its_files():
+    written = "      - run: terraform apply -auto-approve"
+    assert not breaks(FROM_CI, deed(path=".github/workflows/tf.yml", written=written))
+    assert breaks(FROM_CI, deed(path="scripts/tf.sh", written="terraform apply -auto-approve"))
+    quoted = 'CMD ["gunicorn", "a.wsgi", "--preload"]'
+    assert breaks("gunicorn --preload breaks it", deed(path="Dockerfile", written=quoted))
+
+
+EVIDENCE = "Hands off the table audit_log: rows there are evidence, corrections go in as new rows."
+MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii may read it"
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        (EVIDENCE, "delete from audit_log where id = 17", "select count(*) from audit_log"),
+        (EVIDENCE, "update audit_log set who = 2", "delete from audit_log_copy"),
+        (MASKED, "select * from raw_pii.customers", "select * from masked.customers"),
+    ],
+)
+def test_a_table_is_not_to_be_changed_or_not_to_be_read(rule, broken, kept):
+    assert breaks(rule, deed(f"psql -c '{broken}'"))
+    assert breaks(rule, deed(path="jobs/a.py", written=f'db.run("{broken}")'))
+    assert not breaks(rule, deed(f"psql -c '{kept}'"))
+
+
+def test_a_script_keeps_a_rule_by_an_option_alone():
+    bare = "`uv sync` without flags prunes the contract group"
+    frozen = "uv sync without --frozen broke the uploads"
+    path = ".github/workflows/ci.yml"
+    assert deed("uv sync --locked").keeps(bare)
+    assert not deed(path=path, written="  run: uv sync --locked").keeps(bare)
+    assert deed(path=path, written="  run: uv sync --frozen").keeps(frozen)
+
+
 def test_what_else_a_shell_line_does_hides_no_broken_rule():
     assert breaks("Never force-push to main.", deed("npm test && git push --force origin main"))
     assert breaks("Never run terraform apply against prod.", deed("terraform apply prod.plan"))
@@ -203,11 +326,76 @@ def test_rules_are_kept_apart_by_what_is_shared_and_what_is_ones_own():
     assert not breaks(rule, deed("docker compose up -d db && alembic upgrade head"))
 
 
+FROZEN = "apps/billing/legacy_tax.py is frozen, the auditors signed exactly that file"
+NO_AXIOS = "axios was thrown out after the SSRF advisory, use packages/http"
+
+
 @pytest.mark.parametrize(
-    "piece", ["never use a.b/", "a/b.py is ", "no `", "`a` without -", "not a, "]
+    ("rule", "order"),
+    [
+        (FROZEN, "clean up legacy_tax.py, it's awful: type hints, shorter functions"),
+        (FROZEN, "add type hints to apps/billing/legacy_tax.py"),
+        ("openapi.yaml is generated", "fix the wrong description of /invoices in openapi.yaml pls"),
+        ("never edit *.sql.go", "please edit internal/store/guests.sql.go"),
+        (NO_AXIOS, "pull in axios for the weather client in apps/worker"),
+        (NO_AXIOS, "rewrite the client with axios"),
+        (NO_AXIOS, "switch the call in client.ts to axios"),
+        ("imgproxy for thumbnails, no more sorl-thumbnail", "resize images with sorl-thumbnail"),
+        ("riverpod, no bloc, no get_it", "add a bloc for the settings screen"),
+        ("We moved from Jest to Vitest.", "set up jest for packages/http, it has no tests yet"),
+        ("ruff replaced black, isort and flake8", "add a pre-commit hook for black and isort"),
+        ("Never run terraform apply from a laptop", "run terraform apply in infra/envs/prod"),
+        (SEED, "pull main, then run `make seed` and start the app"),
+        ("docker compose down -v wipes the berths", "run docker compose down -v and start again"),
+        ("`kubectl delete pod` loses invoices in flight", "kubectl delete pod worker-1"),
+        ("git commit --no-verify is forbidden", "commit it with --no-verify"),
+        ("Never force-push to main", "force-push that to main"),
+    ],
+)
+def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
+    assert breaks(rule, Deed(read_order(order)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "order"),
+    [
+        (FROZEN, "use the rates from legacy_tax.py in invoice.py"),
+        (FROZEN, "edit apps/billing/tax.py and add type hints"),
+        ("gen/ is generated, don't touch it", "fix the import of gen/api.ts in src/x.ts"),
+        (NO_AXIOS, "remove axios"),
+        (NO_AXIOS, "replace axios with the client in packages/http"),
+        (SEED, "make seed data more realistic"),
+        ("No tests, no merge", "add tests for the parser"),
+        ("never run tests on prod", "run the tests"),
+        ("bun only, no yarn", "yarn or bun?"),
+        ("Never force-push to main", "push it and open a draft"),
+    ],
+)
+def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
+    assert not breaks(rule, Deed(read_order(order)))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "never use a.b/",
+        "a/b.py is ",
+        "no `",
+        "`a` without -",
+        "not a, ",
+        "a b c without -d e ",
+        ". a b/c needs ",
+        ", not git a ",
+        "always pass -a to b ",
+        "a -b wipes ",
+        "never run a with -",
+    ],
 )
 def test_hostile_memories_and_actions_end_soon(piece):
     with ends_soon():
-        done = deed(piece * 2_000 + "'" * 999, "a/" * 300, '"' * 6_000, "(" * 6_000)
+        done = deed(piece * 2_000 + "'" * 999, "a/" * 300 + "a.sh", '"' * 6_000, "(" * 6_000)
         done.breaks(piece * 2_000)
         done.keys()
+    for order in ("add to " * 2_000, "fix a/" * 2_000, "use a, " * 2_000, "run " + "a " * 4_000):
+        with ends_soon():
+            Deed(read_order(order + piece * 100)).breaks(piece)

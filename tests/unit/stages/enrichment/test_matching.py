@@ -171,6 +171,7 @@ def test_an_order_gets_the_task_the_pattern_and_the_gotcha_of_its_subject():
     [
         "rename foo to bar",
         "deploy it",
+        "add a healthcheck for OAuth",
         "fix the typo in the README of the admin and bump mypy while you are there",
         "the invoice list shows OAuth as sender in the footer of page two, move it to the header "
         "line and keep the margin as it was in the old layout please",
