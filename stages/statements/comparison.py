@@ -25,6 +25,7 @@ from .changes import says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import is_updated
 from .statement import Statement, sentences_of
+from .use import is_over
 
 _MARGIN = 1e-6
 # Features that are 0 unless what stands at the same place in ``Bound.most`` holds.
@@ -318,6 +319,8 @@ def settles(newer: str, older: str) -> bool:
 
 def _is_told(newer: Statement, older: Statement) -> bool:
     named = any(phrase & older.stated for phrase in newer.replaced)
+    if named and not is_over(newer, older):
+        return False
     if (not named and not says_lasting(newer.line)) or leaves_in_force(newer, older):
         return False
     return probability(newer, older) >= (FLOOR if named else SURE)
