@@ -25,7 +25,7 @@ from .changes import says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import is_updated
 from .statement import Statement, sentences_of
-from .use import is_over
+from .use import gives_up_what_is_used, is_over
 
 _MARGIN = 1e-6
 # Features that are 0 unless what stands at the same place in ``Bound.most`` holds.
@@ -201,9 +201,15 @@ class Claim:
         known = older.subject
         if self.subject.isdisjoint(known) or self._text == older._text:
             return []
-        some = [one for one in self.sentences if len(one.subject & known) >= one.least]
-        both = product(some, older.sentences[:MOST_OLDER])
-        return [(a, b) for a, b in both if len(a.subject & b.subject) >= max(a.least, b.least)]
+        some = [one for one in self.sentences if not one.subject.isdisjoint(known)]
+        return [pair for pair in product(some, older.sentences[:MOST_OLDER]) if _is_near(*pair)]
+
+
+def _is_near(newer: Sentence, older: Sentence) -> bool:
+    common = newer.subject & older.subject
+    if len(common) >= max(newer.least, older.least):
+        return True
+    return bool(common) and gives_up_what_is_used(newer.read, older.read)
 
 
 @lru_cache(maxsize=256)

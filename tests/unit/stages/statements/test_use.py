@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.stages.statements.beside import leaves_part
-from subcog.stages.statements.comparison import settles
+from subcog.stages.statements.comparison import contradicts, settles
 
 CHANGES = [
     "We'll go with NATS instead of RabbitMQ.",
@@ -93,3 +93,36 @@ def test_the_reason_for_a_change_is_not_replaced_by_it(change: str, older: str) 
 )
 def test_a_duty_or_a_note_may_be_over_as_well(change: str, older: str) -> None:
     assert settles(change, older)
+
+
+@pytest.mark.parametrize(
+    ("change", "older"),
+    [
+        (
+            "we moved from Codemagic to GitHub Actions last night",
+            "CI is Codemagic, 500 free min eaten in a week, so PRs only build android; ios builds "
+            "nightly + on tags",
+        ),
+        (
+            "we moved from Sentry to GlitchTip",
+            "crash reports: Sentry, dsn per flavor in env/*.json",
+        ),
+        (
+            "returns are now handled by Ayla in Fulda instead of Ute",
+            "returns are handled by Ute in Kassel, 30 days instead of the legal 14, customer pays "
+            "label over 2kg",
+        ),
+    ],
+)
+def test_one_of_several_facts_may_be_over(change: str, older: str) -> None:
+    assert contradicts(change, older)
+    assert leaves_part(change, older)
+    assert not settles(change, older)
+
+
+def test_a_long_text_that_tells_of_it_among_other_things_is_not_contradicted() -> None:
+    older = (
+        "The import of the orders was slow in March, since the nightly batch, the vacuum of the "
+        "warehouse and the Codemagic runners wanted the same disk"
+    )
+    assert not contradicts("We moved from Codemagic to GitHub Actions", older)
