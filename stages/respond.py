@@ -63,20 +63,22 @@ def respond(
     suggest: bool = False,
     notices: bool = False,
     kept: Sequence[str] = (),
+    replaced: Sequence[str] = (),
     closed: Sequence[tuple[str, int]] = (),
     clean: Callable[[str], str] = str,
 ) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
     With ``suggest`` the user reads how to keep what the prompt states without a marker; with
-    ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, and what
-    was ``closed`` by the user's words, as ids and the versions that were open. An agent writes down
-    what the user reads, so ``clean`` redacts what is repeated of the prompt.
+    ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, the ids of
+    what that ``replaced``, and what was ``closed`` by the user's words, as ids and the versions
+    that were open. An agent writes down what the user reads, so ``clean`` redacts what is repeated
+    of the prompt.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
-    if notices and (notice := _notice(event, kept, closed)):
+    if notices and (notice := _notice(event, kept, replaced, closed)):
         message = f"{message}\n{notice}" if message else notice
     body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
@@ -108,8 +110,13 @@ def _marks_private(text: str) -> bool:
     return bool(split_markers(strip_blocks(strip_envelopes(visible(text))))[1])
 
 
-def _notice(event: ContextBuilt, kept: Sequence[str], closed: Sequence[tuple[str, int]]) -> str:
-    """In a line what is shown, kept and closed; empty for nothing, and where nobody reads it."""
+def _notice(
+    event: ContextBuilt,
+    kept: Sequence[str],
+    replaced: Sequence[str],
+    closed: Sequence[tuple[str, int]],
+) -> str:
+    """In a line what is shown, kept, replaced and closed; empty where nobody reads it."""
     if event.classified.enriched.parsed.machine:
         return ""
     notes = len(event.context.injected_memories)
@@ -119,6 +126,9 @@ def _notice(event: ContextBuilt, kept: Sequence[str], closed: Sequence[tuple[str
     if kept:
         counted = Counter(map(_singular, kept)).items()
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
+    parts += [
+        f"replaced {memory_id} (to undo that: subcog restore {memory_id})" for memory_id in replaced
+    ]
     parts += [
         f"closed {memory_id} as done (to undo that: subcog restore {memory_id} --version {version})"
         for memory_id, version in closed
