@@ -8,7 +8,8 @@ nothing, and neither does what may mean two of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from ...bus.values import Memory
@@ -23,6 +24,7 @@ MOST_SAID = 8
 
 _MOST_WORDS = 16
 _READ_SENTENCES = 2
+_SEVERAL = 2
 _LEADS = r"\W*(?:(?:ok|okay|yes|great|good news|fyi|btw|by the way|so|and|well)\b[ ,:!.]+)*"
 _NOW = r"(?:(?:now|finally|already|all|just|meanwhile|fully|completely)\s+)*"
 # A leak that is "back" is open again, and a port that is closed is shut.
@@ -34,7 +36,7 @@ _ENDS = (
     r"(?:[ ,]++(?:(?:so|and) )?(?:we|you|i) can [^,;:?!]{2,50})?\W*$"
 )
 _SUBJECT = r"(?P<what>[^,;:?!]{2,90}?)"
-_HOW = r"(?P<how>\w{2,20}(?:ed|en|pt|ilt|ade))"
+_HOW = r"(?P<how>\w{2,20}(?:ed|en|pt|ilt|ade)|gave|sent|got|brought)"
 _STATES = regex(
     rf"{_LEADS}{_SUBJECT}(?:\s+(?:is|are|was|were|has been|have been|got)|['\u2019]s)\s+{_NOW}"
     rf"(?:{_DONE}|{_HOW}){_ENDS}",
@@ -66,6 +68,31 @@ _NO_REPORT = regex(
 )
 _WAITS = regex(r"\b(?:until|till|before|unless|wait\w{0,3}|has to be|must be)\b", re.IGNORECASE)
 _CANNOT = regex(r"\b(?:cannot|can not|can['\u2019]t) (?P<act>[^,;:.?!]{2,90})", re.IGNORECASE)
+_IS_NOT = regex(r"\b(?:not|never)(?: yet| been| fully| even)* (?P<how>\w{3,20})", re.IGNORECASE)
+# Somebody lacks a thing, and waits for nobody to do anything with it.
+_LACKS = regex(
+    r"\b(?:stuck|missing|pending|delayed|held up|lack(?:s|ing)?|needs?|waiting (?:for|on))\b",
+    re.IGNORECASE,
+)
+_AWAITS_AN_ACT = regex(
+    r"\b(?:until|till|before|unless|wait\w{0,3} (?:for|on) [^,;.]{1,60}? to) ", re.IGNORECASE
+)
+_GIVEN = frozenset(
+    "gave given sent got brought delivered received issued granted handed shipped provided "
+    "supplied arrived released published".split()
+)
+_OVERTURNS = {
+    "approved": frozenset("rejected refused declined denied".split()),
+    "accepted": frozenset("rejected refused declined".split()),
+    "enabled": frozenset(("disabled",)),
+    "unlocked": frozenset(("locked",)),
+    "restored": frozenset("lost deleted gone".split()),
+}
+_RESTRICTS = regex(
+    r"\W*(?:but|except|apart|aside|only|though|although|at least|however|on|in|for|with|without"
+    r"|still|just)\b",
+    re.IGNORECASE,
+)
 _ENDING = regex(r"(?<=\w{2})(?:e?[sd]|e)$")
 _TICKET_NAME = regex(r"[a-z]{2,10}-\d{1,6}")
 _SAYS_LITTLE = frozenset(
@@ -88,20 +115,37 @@ class Closing(NamedTuple):
 
 def find_closings(text: str) -> tuple[Closing, ...]:
     """What the user says in ``text``, their own words, to be done, in order."""
-    found = (_closing(part.text) for part in statements(text, role="user") if not part.is_item)
-    return tuple(one for one in found if one is not None)[:MOST_SAID]
+    parts = (part.text for part in statements(text, role="user") if not part.is_item)
+    return tuple(chain.from_iterable(map(_closings, parts)))[:MOST_SAID]
 
 
-def _closing(said: str) -> Closing | None:
+def _closings(said: str) -> Iterator[Closing]:
     spelled = spelled_words(said)
     if len(spelled) > _MOST_WORDS or said.endswith("?") or _NO_REPORT.search(said):
-        return None
+        return
     line = " ".join(said.split())  # the forms take time with the cube of a run of blanks
     if free := _FREE.match(line):
-        what = _named(free["what"])
-        return Closing(said, what) if what else None
-    if any(map(is_negation, spelled)):
-        return None
+        if what := _named(free["what"]):
+            yield Closing(said, what)
+    elif not any(map(is_negation, spelled)):
+        parts = [one for part in _clauses(line) if (one := _closing(said, part))]
+        whole = _closing(said, line) if len(parts) < _SEVERAL else None
+        yield from (whole,) if whole else parts
+
+
+def _clauses(line: str) -> Iterator[str]:
+    """What ``line`` joins by "and", each without what follows its comma and does not restrict it.
+
+    As in "the certificate is done, Dekra sent it today".
+    """
+    for part in line.split(" and "):
+        clause, _, rest = part.partition(", ")
+        if not _RESTRICTS.match(rest):
+            yield clause.rstrip(",")
+
+
+def _closing(said: str, line: str) -> Closing | None:
+    """What ``line``, which is ``said`` or a clause of it, says to be done."""
     forms = (_STATES, _WORKS, _DID, _THEY_DID)
     match = next((found for form in forms if (found := form.match(line))), None)
     if match is None:
@@ -159,10 +203,24 @@ def _is_awaited(closing: Closing, content: str) -> bool:
     how = _bare(closing.how)
     if (awaited := _WAITS.search(content)) and how in _acts(content[awaited.end() :]):
         return True
+    if _lacks(closing.how, content):
+        return True
     if (hindered := _CANNOT.search(content)) is None:
         return False
     act = _WAITS.split(hindered["act"])[0]
     return how in _acts(act) and closing.what <= set(map(canonical, spelled_words(act)))
+
+
+def _lacks(how: str, content: str) -> bool:
+    """Whether ``content`` says that there is not what ``how`` brings about, or the contrary of it.
+
+    "Not enabled" and "disabled" lack what is enabled; what is stuck somewhere lacks being sent.
+    """
+    if how in _GIVEN and _LACKS.search(content) and not _AWAITS_AN_ACT.search(content):
+        return True
+    spelled = spelled_words(content)
+    denied = {found["how"] for found in _IS_NOT.finditer(" ".join(spelled))}
+    return how in denied or not _OVERTURNS.get(how, frozenset()).isdisjoint(spelled)
 
 
 def _acts(text: str) -> set[str]:

@@ -54,6 +54,52 @@ def test_what_is_said_to_be_done_is_found(said, meant):
     assert closed_by(closing, OPEN) is meant
 
 
+PAYPAL = memory("PayPal reference transactions not enabled yet, so the Mehl-Abo cannot start")
+ATEX = memory("Cert for the ATEX enclosure stuck at Dekra, blocks the rollout")
+APPLE = memory(
+    "Apple rejected 4.12, account deletion is missing; waiting for the endpoint from Ravi"
+)
+AUDIT = memory("Audit of the importer: waiting for Finance to sign the report")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (
+            "FYI PayPal enabled reference transactions for us today, so the Mehl-Abo can start",
+            PAYPAL,
+        ),
+        ("PayPal reference transactions are enabled now", PAYPAL),
+        ("the ATEX cert is done, Dekra sent it today", ATEX),
+        ("Dekra gave us the ATEX cert, we can roll out", ATEX),
+        ("we got the ATEX cert from Dekra yesterday", ATEX),
+        ("good news: Ravi shipped the endpoint and Apple approved 4.12 this morning", APPLE),
+        ("Apple approved 4.12", APPLE),
+    ],
+)
+def test_what_was_lacking_and_is_there_now_is_over(said, meant):
+    found = find_closings(said)
+    closed = {closed_by(one, (*OPEN, PAYPAL, ATEX, APPLE, AUDIT)) for one in found}
+    assert closed - {None} == {meant}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "PayPal reference transactions are documented now",
+        "Dekra tested the ATEX enclosure",
+        "Apple reviewed 4.12",
+        "Finance sent the report of the audit",  # they have to sign it
+        "the ATEX cert is done, but only for rev B",
+        "the ATEX cert is done, except for rev B",
+        "Dekra sent the invoice and the ATEX enclosure was painted",
+    ],
+)
+def test_another_act_or_a_part_of_it_ends_nothing(said):
+    found = find_closings(said)
+    assert all(closed_by(one, (PAYPAL, ATEX, APPLE, AUDIT)) is None for one in found)
+
+
 @pytest.mark.parametrize(
     "said",
     [
