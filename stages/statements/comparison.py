@@ -21,7 +21,7 @@ from ...config.patterns import regex
 from ..language.words import NEGATIONS, spelled_words
 from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
-from .changes import says_lasting
+from .changes import TELLS_CHANGE, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import is_updated
 from .statement import Statement, sentences_of
@@ -119,17 +119,24 @@ class Sentence:
     """A sentence that is read only where its words give reason to.
 
     ``subject`` is what it may be about, soon computed; a sentence that may be about the same has
-    at least ``least`` of its words.
+    at least ``least`` of its words, or uses what the other one says is ``gone``.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.subject = frozenset(map(canonical, spelled_words(text))) - ADDS_NO_SUBJECT
+        words = spelled_words(text)
+        self.subject = frozenset(map(canonical, words)) - ADDS_NO_SUBJECT
+        self._tells_change = not TELLS_CHANGE.isdisjoint(words) or "\u2192" in text
         self.least = max(1, _SHARED * len(self.subject))
 
     @cached_property
     def read(self) -> Statement:
         return _read(self._text)
+
+    @cached_property
+    def gone(self) -> frozenset[str]:
+        """The words that name what it says is no more; such a thing may be all that is shared."""
+        return frozenset().union(*self.read.replaced) if self._tells_change else frozenset()
 
 
 @lru_cache(maxsize=2048)
@@ -201,15 +208,14 @@ class Claim:
         known = older.subject
         if self.subject.isdisjoint(known) or self._text == older._text:
             return []
-        some = [one for one in self.sentences if not one.subject.isdisjoint(known)]
+        some = [a for a in self.sentences if len(a.subject & known) >= a.least or a.gone & known]
         return [pair for pair in product(some, older.sentences[:MOST_OLDER]) if _is_near(*pair)]
 
 
 def _is_near(newer: Sentence, older: Sentence) -> bool:
-    common = newer.subject & older.subject
-    if len(common) >= max(newer.least, older.least):
+    if len(newer.subject & older.subject) >= max(newer.least, older.least):
         return True
-    return bool(common) and gives_up_what_is_used(newer.read, older.read)
+    return bool(newer.gone & older.subject) and gives_up_what_is_used(newer.read, older.read)
 
 
 @lru_cache(maxsize=256)
