@@ -323,8 +323,11 @@ def settles(newer: str, older: str) -> bool:
     "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it. Not
     where something of ``older`` would be lost.
     """
-    if says_more(older, newer):
-        return False
+    return not says_more(older, newer) and changes(newer, older)
+
+
+def changes(newer: str, older: str) -> bool:
+    """The same of ``older`` or a part of it."""
     pairs = claim_of(newer).pairs(claim_of(older))
     return any(_is_told(ours, theirs) for ours, theirs in pairs)
 
