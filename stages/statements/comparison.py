@@ -25,7 +25,7 @@ from .changes import TELLS_CHANGE, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import is_updated
 from .statement import Statement, sentences_of
-from .use import gives_up_what_is_used, is_over
+from .use import gives_up_what_is_used, is_over, moves_on
 
 _MARGIN = 1e-6
 # Features that are 0 unless what stands at the same place in ``Bound.most`` holds.
@@ -279,7 +279,7 @@ def _plainly_agree(pair: Pair) -> bool:
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     plain = pair.gives_up or pair.turns_over or pair.brings_back
-    return plain or is_updated(pair.newer, pair.older)
+    return plain or is_updated(pair.newer, pair.older) or moves_on(pair.newer, pair.older)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:

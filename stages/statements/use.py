@@ -7,7 +7,7 @@ Anneke about RabbitMQ" may still be worth knowing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
 from ...config.patterns import regex
 from .canonical import ROLES, TIMES, UNITS, canonical
@@ -46,7 +46,7 @@ _TELLS_OF_ITSELF = frozenset(
 _OF_ITSELF_WITH = frozenset("on in at with under behind between as for by out from".split())
 _NO_OBJECT = frozenset(
     "is are was were be have has had must may can should will do does did take need cost get go "
-    "fail run come last end start".split()
+    "fail run come last end start live lie sit stay belong work break lose contain listen".split()
 )
 _DO = frozenset(
     "do run handle serve block build own maintain review check carry store hold keep".split()
@@ -68,26 +68,50 @@ def is_over(newer: Statement, older: Statement) -> bool:
 
     What has no name is what it is wherever it stands; so it is with numbers and times.
     """
-    hits = [hit for phrase in newer.replaced if (hit := phrase & older.stated)]
-    names = newer.names | older.names
-    return any(hit.isdisjoint(names) for hit in hits) or gives_up_what_is_used(newer, older)
+    hits = list(_given_up(newer, older))
+    return any(not named for named in hits) or _uses_any(older, hits)
 
 
 def gives_up_what_is_used(newer: Statement, older: Statement) -> bool:
     """Whether ``older`` says that something is used which ``newer`` says by name is no more."""
-    return any(is_used(older, named) for named in _given_up(newer, older))
+    return _uses_any(older, _given_up(newer, older))
 
 
 def only_tells_of_it(newer: Statement, older: Statement) -> bool:
     """Whether ``older`` merely tells of something which ``newer`` says by name is no more."""
-    return any(True for _ in _given_up(newer, older)) and not is_over(newer, older)
+    hits = list(_given_up(newer, older))
+    return bool(hits) and all(hits) and not _uses_any(older, hits)
+
+
+def moves_on(newer: Statement, older: Statement) -> bool:
+    """Whether all that ``newer`` tells is that something took the place of what is used."""
+    return any(
+        phrase <= older.heavy and _is_swapped(newer, phrase) and is_used(older, phrase)
+        for phrase in newer.left_behind
+    )
 
 
 def _given_up(newer: Statement, older: Statement) -> Iterator[frozenset[str]]:
+    """The names of each thing that ``newer`` says is no more and ``older`` speaks of."""
     names = newer.names | older.names
     for phrase in newer.replaced:
-        if named := phrase & older.stated & names:
-            yield named
+        if hit := phrase & older.stated:
+            yield hit if _is_swapped(newer, phrase) else hit & names
+
+
+def _is_swapped(newer: Statement, phrase: Set[str]) -> bool:
+    """Whether ``newer`` has nothing but names in place of ``phrase``, which is one then.
+
+    As in "we moved from slang to easy_localization", where only the new one looks like a name.
+    """
+    first = next((word for word in newer.tokens if word not in _ARTICLES), "")
+    if not newer.names - phrase or canonical(first) in phrase:  # "sessions moved to Postgres"
+        return False
+    return newer.heavy - phrase <= newer.names
+
+
+def _uses_any(statement: Statement, hits: Iterable[Set[str]]) -> bool:
+    return any(named and is_used(statement, named) for named in hits)
 
 
 def is_used(statement: Statement, named: Set[str]) -> bool:

@@ -120,6 +120,15 @@ def test_one_of_several_facts_may_be_over(change: str, older: str) -> None:
     assert not settles(change, older)
 
 
+def test_what_a_named_thing_takes_the_place_of_is_one_however_it_looks() -> None:
+    change = "we moved from slang to easy_localization"
+    assert settles(change, "strings via slang, not intl/arb")
+    assert settles(change, "Translations are made with slang")
+    for told in ("slang files live in lib/i18n", "The slang upgrade broke the types"):
+        assert not settles(change, told)
+        assert not contradicts(change, told) or leaves_part(change, told)
+
+
 def test_a_long_text_that_tells_of_it_among_other_things_is_not_contradicted() -> None:
     older = (
         "The import of the orders was slow in March, since the nightly batch, the vacuum of the "
