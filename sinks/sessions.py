@@ -57,8 +57,8 @@ class SessionState:
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
     shown before an action; ``kept_unasked`` has the namespaces of what the user was not told of
-    yet, by id, and ``closed`` what their words closed
-    or took back;
+    yet, by id, ``closed`` what their words closed or took back, and ``replaced`` the memories that
+    were superseded by what was kept unasked;
     ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it came) waits
     for the next hook. ``project_dir`` is where the session started.
     """
@@ -69,6 +69,7 @@ class SessionState:
         self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
         self.kept_unasked: FIFOCache[str, str] = FIFOCache(max_shown)
         self.closed: FIFOCache[str, Ended] = FIFOCache(max_shown)
+        self.replaced: FIFOCache[str, None] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
@@ -235,6 +236,15 @@ class Sessions:
         """What the user's words closed or took back since the last call."""
         state = self.find(session)
         return tuple(self._take_all(state.closed, by).values()) if state else ()
+
+    def note_replaced(self, session: str, memory_id: str) -> None:
+        """Note that a memory was superseded without anybody having asked for it."""
+        _append(self.state(session).replaced, {memory_id: None})
+
+    def take_replaced(self, session: str, *, by: str = "") -> tuple[str, ...]:
+        """What was superseded unasked since the last call, by id."""
+        state = self.find(session)
+        return tuple(self._take_all(state.replaced, by)) if state else ()
 
     def _take_all(self, entries: FIFOCache[str, P], by: str) -> dict[str, P]:
         """Empty ``entries``, which the user is told now; what was in it."""

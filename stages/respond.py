@@ -65,20 +65,21 @@ def respond(
     suggest: bool = False,
     notices: bool = False,
     kept: Sequence[str] = (),
+    replaced: Sequence[str] = (),
     closed: Sequence[Ended] = (),
     clean: Callable[[str], str] = str,
 ) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
     With ``suggest`` the user reads how to keep what the prompt states without a marker; with
-    ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, and what
-    was ``closed`` by the user's words, or taken back. An agent writes down what the user reads, so
-    ``clean`` redacts what is repeated of prompt and memories.
+    ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, the ids of
+    what that ``replaced``, and what was ``closed`` by the user's words, or taken back. An agent
+    writes down what the user reads, so ``clean`` redacts what is repeated of prompt and memories.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
-    if notices and (notice := _notice(event, kept, closed, clean)):
+    if notices and (notice := _notice(event, kept, replaced, closed, clean)):
         message = f"{message}\n{notice}" if message else notice
     body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
@@ -113,10 +114,11 @@ def _marks_private(text: str) -> bool:
 def _notice(
     event: ContextBuilt,
     kept: Sequence[str],
+    replaced: Sequence[str],
     closed: Sequence[Ended],
     clean: Callable[[str], str],
 ) -> str:
-    """In a line what is shown, kept and closed; empty for nothing, and where nobody reads it."""
+    """In a line what is shown, kept, replaced and closed; empty where nobody reads it."""
     if event.classified.enriched.parsed.machine:
         return ""
     notes = len(event.context.injected_memories)
@@ -126,6 +128,9 @@ def _notice(
     if kept:
         counted = Counter(map(_singular, kept)).items()
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
+    parts += [
+        f"replaced {memory_id} (to undo that: subcog restore {memory_id})" for memory_id in replaced
+    ]
     parts += [
         f"{one.how}: “{_excerpt(clean(one.summary))}”"
         f" (to undo that: subcog restore {one.memory_id} --version {one.version})"

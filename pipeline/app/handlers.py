@@ -181,6 +181,8 @@ class Handlers:
             is_news = is_new and memory.namespace != task.NAMESPACE
             if is_news and AUTO_CAPTURED in memory.tags:
                 self._app.sessions.note_unasked(session, memory.id, memory.namespace)
+                if old := event.kept.supersedes:
+                    self._app.sessions.note_replaced(session, old)
         emit(settled, "settle", outcome=event.kept.outcome)
         warns = self._app.settings.redaction.mode == "warn"
         self._app.captures.settle(with_warning(event) if warns else event)
@@ -226,12 +228,14 @@ class Handlers:
             self._app.llm.reserve.end(event.trace)
         wanted, prompt = self._app.settings.hook.user_prompt, event.classified.enriched.prompt
         tells = wanted.notices and not prompt.rehearsal
+        sessions, to = self._app.sessions, {"session": prompt.session, "by": event.trace}
         return respond(
             event,
             suggest=wanted.suggest_captures,
             notices=tells,
-            kept=self._app.sessions.take_unasked(prompt.session, by=event.trace) if tells else (),
-            closed=self._app.sessions.take_closed(prompt.session, by=event.trace) if tells else (),
+            kept=sessions.take_unasked(**to) if tells else (),
+            replaced=sessions.take_replaced(**to) if tells else (),
+            closed=sessions.take_closed(**to) if tells else (),
             clean=self._app.clean,
         )
 

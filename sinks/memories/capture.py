@@ -95,8 +95,9 @@ class Judge(Struct, frozen=True):
 class _Comparison(Struct, frozen=True):
     """A new text beside the stored ones: ``near`` has the most similar, as (id, similarity).
 
-    ``others`` are the similar memories that it contradicts, the nearest first; ``replaces`` tells
-    whether the text says itself that the first of them holds no more.
+    ``others`` are the similar memories that it contradicts, the nearest first, but before them
+    those of which the text says itself that they hold no more; ``replaces`` tells whether there are
+    such.
     """
 
     encoding: Encoding
@@ -221,8 +222,9 @@ class CaptureWriter:
         if not request.explicit:
             near = self._index.nearest(encoding, memory.scope, memory.namespace, k=1)
         others = self._contradicted(memory, encoding) if request.supersedes is None else ()
-        replaces = request.own_words and bool(others) and self._replaces(memory, others[0])
-        return _Comparison(encoding, near, others, replaces)
+        over = [one for one in others if request.own_words and self._replaces(memory, one)]
+        others = (*over, *(one for one in others if one not in over))
+        return _Comparison(encoding, near, others, bool(over))
 
     def _replaces(self, memory: Memory, other: Memory) -> bool:
         """Whether ``memory`` was said later than ``other``, and says that it holds no more."""
@@ -248,7 +250,7 @@ class CaptureWriter:
     ) -> tuple[Event, ...]:
         replaced, other = event.request.supersedes, comparison.other
         if comparison.replaces and other is not None:
-            replaced, other = other.id, None
+            replaced, other = other.id, next(iter(comparison.others[1:]), None)
         memory = replace(
             memory,
             contradicts=other.id if other else None,

@@ -19,13 +19,13 @@ from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
-from ..statements.comparison import contradicts
+from ..statements.comparison import changes, contradicts
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
 from .closings import MOST_SAID, Closing, find_closings
 from .retractions import KINDS, taken_back
-from .statement_classifier import find_all
+from .statement_classifier import find_all, is_supposed
 from .task_record import MAX_TEXT_CHARS, within
 
 _READ_CHARS = 10_000
@@ -38,6 +38,11 @@ _SAID_AGAIN = 0.75
 _CHANGES = regex(
     r"\b(?:rather than|switch(?:ed)?|replac\w+|chang\w+|drop(?:ped)?|revert\w*|moved?|anymore"
     r"|migrat\w+)\b",
+    re.IGNORECASE,
+)
+_IS_OTHERWISE_NOW = regex(
+    r"\b(?:now|no longer|any ?more|from (?:now|today) on|as of|these days|(?:was|were|been|we) "
+    r"(?:moved|switched|replaced|dropped|migrated))\b",
     re.IGNORECASE,
 )
 # What a resolution and its blocker share at least, and how far it must be ahead of the next one.
@@ -169,6 +174,19 @@ def is_known(text: str, hits: Iterable[Hit], *, strictly: bool = False) -> bool:
 def _may_change(text: str) -> bool:
     """Whether ``text`` has a word that may turn an older statement into its opposite."""
     return _CHANGES.search(text) is not None or any(map(is_negation, words(text)))
+
+
+def outdated(text: str, hits: Iterable[Hit]) -> bool:
+    """Whether ``text`` states that something is no more which one of ``hits`` says is so.
+
+    What tells of a change is kept for that alone, whether or not it has the form of a rule.
+    """
+    return any(changes(text, hit.memory.content) for hit in hits if hit.memory.namespace != "tasks")
+
+
+def tells_change(text: str) -> bool:
+    """Whether ``text`` states that something is otherwise now."""
+    return _IS_OTHERWISE_NOW.search(text) is not None and not is_supposed(text)
 
 
 def repeats(text: str, others: Iterable[str]) -> bool:

@@ -224,6 +224,12 @@ def find_all(text: str, *, role: str) -> tuple[Noted, ...]:
     return tuple(sorted((*earned, *points), key=lambda noted: noted.start))
 
 
+def is_supposed(said: str) -> bool:
+    """Whether ``said`` asks, proposes, reports or supposes something, or means it for once."""
+    plain = _plain(said)
+    return any(form.search(plain) for form in (*VETOES, SUPPOSES, TAKES_BACK))
+
+
 def _overlaps_any(noted: Noted, others: Iterable[Noted]) -> bool:
     return any(noted.start < other.end and other.start < noted.end for other in others)
 

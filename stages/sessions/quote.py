@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.topics import retrieval_words
+from ..statements.beside import leaves_part
 from ..statements.comparison import contradicts
 from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
@@ -131,30 +132,50 @@ def shown_keys(passages: Sequence[Passage]) -> frozenset[tuple[str, int]]:
 
 
 def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
-    """The ids of those of ``memories`` that something said later contradicts, and why."""
+    """The ids of those of ``memories`` that something said later contradicts, and why.
+
+    Without those of which a part holds.
+    """
+    return {
+        memory.id: f"contradicted later in {short_id(passage.session)}"
+        for memory, passage in _denied(memories, hits)
+        if not leaves_part(passage.text, memory.content)
+    }
+
+
+def _denied(
+    memories: Sequence[Memory], hits: Sequence[SessionHit]
+) -> Iterator[tuple[Memory, Passage]]:
+    """Each of ``memories`` that the user contradicted later, and where first."""
     later = [
         passage
         for hit in hits
         for passage in hit.passages
         if passage.speaker == "user" and len(passage.text) <= _CLAIM_CHARS
     ]
-    found = {}
     for memory in memories if later else ():
         for passage in later:
             is_later = passage.said_at > memory.updated_at
             if is_later and contradicts(passage.text, memory.content):
-                found[memory.id] = f"contradicted later in {short_id(passage.session)}"
+                yield memory, passage
                 break
-    return found
 
 
 def overtaken(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
-    """The ids of automatic ``memories`` on whose session's subject a newer one spoke, in words."""
+    """The ids of those of ``memories`` on whose subject a newer session spoke, in words.
+
+    That is a session of the subject of an automatic memory's own, or one that contradicts a part.
+    """
     newer = {hit.session: hit.replaced_by for hit in hits if hit.replaced_by}
-    return {
-        memory.id: f"{short_id(newer[session])} spoke of it: where they differ, that holds"
+    spoke = {
+        memory.id: newer[session]
         for memory in memories
         if (session := memory.provenance.session) in newer and AUTO_CAPTURED in memory.tags
+    }
+    spoke |= {memory.id: passage.session for memory, passage in _denied(memories, hits)}
+    return {
+        id_: f"{short_id(session)} spoke of it: where they differ, that holds"
+        for id_, session in spoke.items()
     }
 
 

@@ -6,12 +6,14 @@ What is replaced is not shown any more: where both may hold, they had better sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 from ...config.patterns import regex
 from .canonical import LIGHT, SLOTS, SURROUNDINGS, TIMES, UNITS, canonical
 from .contradiction import Pair
 from .frame import SAYS_NOW
 from .statement import Statement, sentences_of
+from .use import is_over, only_tells_of_it
 
 _ADDS = regex(
     r" (?:also|additionally|as well(?! as )|in addition(?! to )|too(?= (?:[,;.!)]|and |$))) "
@@ -84,7 +86,15 @@ def leaves_in_force(newer: Statement, older: Statement) -> bool:
 
 def leaves_part(newer: str, older: str) -> bool:
     """Whether ``newer``, which contradicts ``older``, leaves a part of it in force."""
-    return says_more(older, newer) or _LEAVES_REST.search(Statement(newer).line) is not None
+    if says_more(older, newer) or _LEAVES_REST.search(Statement(newer).line):
+        return True
+    ours, theirs = (
+        tuple(map(Statement, sentences_of(one, _MOST_SENTENCES))) for one in (newer, older)
+    )
+    pairs = tuple(product(ours, theirs))
+    return any(only_tells_of_it(*pair) for pair in pairs) and not any(
+        is_over(*pair) for pair in pairs
+    )
 
 
 def says_more(older: str, newer: str) -> bool:

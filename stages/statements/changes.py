@@ -132,6 +132,9 @@ _PATTERNS = tuple(
         ("-> \u2192", rf" {_BEFORE}(?:->|\u2192) "),
     )
 )
+TELLS_CHANGE = frozenset().union(*(cues for cues, _ in _PATTERNS))
+"""Words of which a line has one if it names what is no more."""
+
 _CHOOSE = _any("chose,choose,chosen,picked,pick,prefer,preferred,favour,favor,selected")
 _NOT_CHOSEN = (
     regex(

@@ -21,10 +21,11 @@ from ...config.patterns import regex
 from ..language.words import NEGATIONS, spelled_words
 from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
-from .changes import says_lasting
+from .changes import TELLS_CHANGE, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import is_updated
 from .statement import Statement, sentences_of
+from .use import gives_up_what_is_used, is_over, moves_on
 
 _MARGIN = 1e-6
 # Features that are 0 unless what stands at the same place in ``Bound.most`` holds.
@@ -118,17 +119,24 @@ class Sentence:
     """A sentence that is read only where its words give reason to.
 
     ``subject`` is what it may be about, soon computed; a sentence that may be about the same has
-    at least ``least`` of its words.
+    at least ``least`` of its words, or uses what the other one says is ``gone``.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.subject = frozenset(map(canonical, spelled_words(text))) - ADDS_NO_SUBJECT
+        words = spelled_words(text)
+        self.subject = frozenset(map(canonical, words)) - ADDS_NO_SUBJECT
+        self._tells_change = not TELLS_CHANGE.isdisjoint(words) or "\u2192" in text
         self.least = max(1, _SHARED * len(self.subject))
 
     @cached_property
     def read(self) -> Statement:
         return _read(self._text)
+
+    @cached_property
+    def gone(self) -> frozenset[str]:
+        """The words that name what it says is no more; such a thing may be all that is shared."""
+        return frozenset().union(*self.read.replaced) if self._tells_change else frozenset()
 
 
 @lru_cache(maxsize=2048)
@@ -200,9 +208,14 @@ class Claim:
         known = older.subject
         if self.subject.isdisjoint(known) or self._text == older._text:
             return []
-        some = [one for one in self.sentences if len(one.subject & known) >= one.least]
-        both = product(some, older.sentences[:MOST_OLDER])
-        return [(a, b) for a, b in both if len(a.subject & b.subject) >= max(a.least, b.least)]
+        some = [a for a in self.sentences if len(a.subject & known) >= a.least or a.gone & known]
+        return [pair for pair in product(some, older.sentences[:MOST_OLDER]) if _is_near(*pair)]
+
+
+def _is_near(newer: Sentence, older: Sentence) -> bool:
+    if len(newer.subject & older.subject) >= max(newer.least, older.least):
+        return True
+    return bool(newer.gone & older.subject) and gives_up_what_is_used(newer.read, older.read)
 
 
 @lru_cache(maxsize=256)
@@ -266,7 +279,7 @@ def _plainly_agree(pair: Pair) -> bool:
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     plain = pair.gives_up or pair.turns_over or pair.brings_back
-    return plain or is_updated(pair.newer, pair.older)
+    return plain or is_updated(pair.newer, pair.older) or moves_on(pair.newer, pair.older)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:
@@ -310,14 +323,19 @@ def settles(newer: str, older: str) -> bool:
     "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it. Not
     where something of ``older`` would be lost.
     """
-    if says_more(older, newer):
-        return False
+    return not says_more(older, newer) and changes(newer, older)
+
+
+def changes(newer: str, older: str) -> bool:
+    """The same of ``older`` or a part of it."""
     pairs = claim_of(newer).pairs(claim_of(older))
     return any(_is_told(ours, theirs) for ours, theirs in pairs)
 
 
 def _is_told(newer: Statement, older: Statement) -> bool:
     named = any(phrase & older.stated for phrase in newer.replaced)
+    if named and not is_over(newer, older):
+        return False
     if (not named and not says_lasting(newer.line)) or leaves_in_force(newer, older):
         return False
     return probability(newer, older) >= (FLOOR if named else SURE)

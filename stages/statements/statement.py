@@ -389,11 +389,14 @@ class Statement:
         return self.heavy & frozenset(map(canonical, words))
 
     @cached_property
+    def left_behind(self) -> tuple[frozenset[str], ...]:
+        """Those of ``replaced`` that it plainly says are gone."""
+        return tuple(words for words, plainly in self._replaced_phrases if plainly)
+
+    @property
     def given_up(self) -> tuple[frozenset[str], ...]:
-        """Those of ``replaced`` that it plainly says are gone, and that name something."""
-        return tuple(
-            words for words, plainly in self._replaced_phrases if plainly and words & self.names
-        )
+        """Those of them that name something."""
+        return tuple(words for words in self.left_behind if words & self.names)
 
     @cached_property
     def back(self) -> frozenset[str]:

@@ -39,7 +39,7 @@ _IS_LACKING = regex(
 )
 _CANNOT = regex(r"\b(?:cannot|can not|can['\u2019]t) (?P<act>[^,;:.?!]{2,90})", re.IGNORECASE)
 _TURNED_DOWN = regex(r"\b(?:rejected|refused|declined|denied|turned down|failed)\b", re.IGNORECASE)
-_TURNED_TO = frozenset("approve accept grant confirm sign pas".split())
+_TURNED_TO = frozenset("approved accepted granted confirmed signed passed".split())
 _ENDING = regex(r"(?<=\w{2})(?:e?[sd]|e)$")
 _WORD = regex(r"[\w.@/-]*\w")
 _COMES = (
@@ -118,8 +118,7 @@ class Wait:
             is_state = word == "not" and spelled[at - 1] not in _MODALS
             if is_state and bare in map(_bare, spelled[at + 1 : at + 4]):
                 return True
-        turned = {canonical(word) for word in _TURNED_TO}
-        return canonical(how) in turned and _TURNED_DOWN.search(self._begin) is not None
+        return how in _TURNED_TO and _TURNED_DOWN.search(self._begin) is not None
 
     def lacks(self, what: frozenset[str]) -> bool:
         """Whether it waits for a thing that ``what`` names, and not for something done with it."""

@@ -101,14 +101,18 @@ def test_what_the_user_was_to_be_told_and_did_not_hear_is_told_again():
     sessions = Sessions()
     sessions.note_unasked("s1", "mem_1", "decisions")
     sessions.note_closed("s1", ENDED)
+    sessions.note_replaced("s1", "mem_3")
     with sessions.kept_on_failure("t1") as take_back:
         assert sessions.take_unasked("s1", by="t1") == ("decisions",)
         assert sessions.take_closed("s1", by="t1") == (ENDED,)
+        assert sessions.take_replaced("s1", by="t1") == ("mem_3",)
     sessions.note_unasked("s1", "mem_4", "gotchas")
     take_back()
     take_back()
     assert sessions.take_unasked("s1") == ("decisions", "gotchas")
     assert sessions.take_closed("s1") == (ENDED,)
+    assert sessions.take_replaced("s1") == ("mem_3",)
+    assert sessions.take_replaced("s1") == ()
 
 
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])

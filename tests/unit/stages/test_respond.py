@@ -266,6 +266,13 @@ def test_a_line_tells_what_was_shown_and_what_was_kept():
     assert "systemMessage" not in answer(injected)
 
 
+def test_a_line_tells_which_memory_was_replaced_unasked_and_how_to_undo_that():
+    body = respond(make_built(), notices=True, kept=["decisions"], replaced=["mem_1"]).body
+    assert json.loads(body)["systemMessage"] == (
+        "subcog: kept 1 decision · replaced mem_1 (to undo that: subcog restore mem_1)"
+    )
+
+
 def test_what_no_person_typed_is_answered_without_a_notice():
     assert noticed(make_built(make_classified(parsed=make_parsed(machine=True))), "gotchas") == ""
 

@@ -236,6 +236,28 @@ async def test_a_blocker_is_left_alone(gleaning, blocker, statement):
     assert [request.revises for request in gleaning.captured] == [None]
 
 
+RETURNS = make_memory(8, "Returns are handled by Ute in Kassel, 30 days instead of the legal 14")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("small thing: returns are now handled by Ayla in Fulda instead of Ute", True),
+        ("small thing: returns are handled by Ayla in Fulda instead of Ute", False),
+        ("maybe returns are now handled by Ayla in Fulda instead of Ute", False),
+        ("small thing: refunds are now booked by Ayla in Fulda instead of Jo", False),
+    ],
+    ids=["a change", "no change", "supposed", "of something else"],
+)
+async def test_what_earns_no_memory_is_kept_where_it_says_that_another_one_is_outdated(
+    gleaning, text, kept
+):
+    gleaning.recall.hits = [make_hit(RETURNS)]
+    said = stated(text)
+    said = replace(said, note=replace(said.note, earned=False))
+    assert await gleaning.keep(said) == ([text] if kept else [])
+
+
 async def test_what_was_changed_meanwhile_is_not_told_to_be_closed(gleaning):
     gleaning.recall.hits = [make_hit(BLOCKER)]
     said = find_closings("The runner image is fixed now.")

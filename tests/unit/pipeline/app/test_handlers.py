@@ -260,6 +260,11 @@ async def test_a_session_is_told_of_what_it_kept_unasked_and_of_no_later_change(
         await keep("a", revises=kept, tags=(AUTO_CAPTURED, "resolved"))
         assert app.sessions.take_unasked("a") == app.sessions.take_unasked("b") == ()
         assert list(app.sessions.state("b").captured) == [kept]
+        used, gone = "We use RabbitMQ for the events", "We moved from RabbitMQ to NATS"
+        old = await keep("b", text=used)
+        assert app.sessions.take_replaced("b") == ()
+        await keep("b", text=gone, own_words=True)
+        assert app.sessions.take_replaced("b") == (old,)
 
 
 async def test_a_late_answer_is_counted_and_quotes_nothing_that_was_forgotten(tmp_path):

@@ -196,6 +196,16 @@ async def test_what_the_users_own_words_call_gone_is_superseded(bench):
     assert restored.updated_at >= follower.updated_at
 
 
+async def test_of_what_speaks_of_it_that_is_superseded_which_says_that_it_is_used(bench):
+    used = await bench.keep("Events of the rota go through RabbitMQ")
+    told = await bench.keep("The RabbitMQ admin UI is at mq.internal")
+    new = await bench.keep("We'll go with NATS instead of RabbitMQ", own_words=True)
+    assert new.kept.supersedes == used.memory.id
+    assert (await bench.current(used.memory.id)).superseded_by == new.memory.id
+    assert (await bench.current(told.memory.id)).superseded_by is None
+    assert (await bench.current(new.memory.id)).contradicts == told.memory.id
+
+
 @pytest.mark.parametrize(
     ("text", "own_words"),
     [(GONE, False), (ARGON, True)],

@@ -54,6 +54,52 @@ def test_what_is_said_to_be_done_is_found(said, meant):
     assert closed_by(closing, OPEN) is meant
 
 
+PAYPAL_WAITS = memory("PayPal reference transactions not enabled yet, so the Mehl-Abo cannot start")
+ATEX_WAITS = memory("Cert for the ATEX enclosure stuck at Dekra, blocks the rollout")
+APPLE_WAITS = memory(
+    "Apple rejected 4.12, account deletion is missing; waiting for the endpoint from Ravi"
+)
+AUDIT_WAITS = memory("Audit of the importer: waiting for Finance to sign the report")
+WAITING = (PAYPAL_WAITS, ATEX_WAITS, APPLE_WAITS, AUDIT_WAITS)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (
+            "FYI PayPal enabled reference transactions for us today, so the Mehl-Abo can start",
+            PAYPAL_WAITS,
+        ),
+        ("PayPal reference transactions are enabled now", PAYPAL_WAITS),
+        ("the ATEX cert is done, Dekra sent it today", ATEX_WAITS),
+        ("Dekra gave us the ATEX cert, we can roll out", ATEX_WAITS),
+        ("good news: Ravi shipped the endpoint and Apple approved 4.12 this morning", APPLE_WAITS),
+        ("Apple approved 4.12", APPLE_WAITS),
+    ],
+)
+def test_what_was_lacking_and_is_there_now_is_over(said, meant):
+    found = find_closings(said)
+    closed = {closed_by(one, WAITING) for one in found}
+    assert closed - {None} == {meant}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "PayPal reference transactions are documented now",
+        "Dekra tested the ATEX enclosure",
+        "Apple reviewed 4.12",
+        "Finance sent the report of the audit",  # they have to sign it
+        "the ATEX cert is done, but only for rev B",
+        "the ATEX cert is done, except for rev B",
+        "Dekra sent the invoice and the ATEX enclosure was painted",
+    ],
+)
+def test_another_act_or_a_part_of_it_ends_nothing(said):
+    found = find_closings(said)
+    assert all(closed_by(one, WAITING) is None for one in found)
+
+
 @pytest.mark.parametrize(
     "said",
     [

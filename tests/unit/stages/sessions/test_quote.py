@@ -7,6 +7,7 @@ from subcog.bus.values import Provenance, Scope
 from subcog.stages.sessions.quote import (
     out_of_context,
     outdated,
+    overtaken,
     quote_sessions,
     refused,
     shown_keys,
@@ -131,6 +132,15 @@ def test_a_memory_that_a_later_session_contradicts_is_outdated():
     memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
     later = hit(talk=[("user", "We can't use Redis for the job queue")])
     assert outdated([memory], [later]) == {memory.id: "contradicted later in ses_s1"}
+
+
+def test_a_memory_of_which_a_part_holds_stays_and_names_the_session_that_contradicts_the_rest():
+    text = "Events go through RabbitMQ, dead letters expire after 3 days; the vhost is /rosterly"
+    memory = make_memory(content=text, created_at=OLD, updated_at=OLD)
+    later = hit(talk=[("user", "We moved from RabbitMQ to NATS")])
+    assert outdated([memory], [later]) == {}
+    told = {memory.id: "ses_s1 spoke of it: where they differ, that holds"}
+    assert overtaken([memory], [later]) == told
 
 
 def test_neither_an_earlier_session_nor_the_agents_own_words_outdate_a_memory():
