@@ -12,14 +12,16 @@ from ...config.patterns import regex
 from .claims import NEGATIONS, NOT, READ_CHARS, cues_in
 from .reading import without_redirects
 
-_EXTENSIONS = (
+EXTENSIONS = (
     "py|pyi|tsx?|jsx?|mjs|cjs|vue|svelte|go|rs|java|kts?|sql|rb|exs?|erl|cs|cpp|hpp|cc|[ch]|m|dart"
     "|swift|scala|clj|php|proto|graphql|lock|jsonc?|ya?ml|toml|tf|tfvars|mod|sum|gen|xml|gradle|cfg"
-    "|ini|conf|env|sh|bash|css|scss|html|snap|ipynb|csv|lua|zig|nix|bzl|cmake|pb|prisma"
+    "|ini|conf|env|sh|bash|css|scss|html|snap|ipynb|csv|lua|zig|nix|bzl|cmake|pb|prisma|po|pot|xlf|arb"
 )
+"""Those by which a file is told from other words with a dot."""
+
 _PATH = (
     r"`?(?<![\w./@*{}<>-])(?P<path>(?:[\w.@*{}<>-]++/)++[\w.@*{}<>-]*+"
-    rf"|[\w*-][\w*.-]*\.(?:{_EXTENSIONS})(?!\w))`?"
+    rf"|[\w*-][\w*.-]*\.(?:{EXTENSIONS})(?!\w))`?"
 )
 _CHANGES = r"(?:hand[- ]?)?(?:edit|touch|chang|modify|modif|alter|rewrit|overwrit|patch)\w*"
 _OBJECT = (
@@ -61,7 +63,9 @@ _ALREADY_THERE = regex(
 )
 _SENTENCE_END = regex(r"[.!?](?:\s|\Z)|\n")
 _WILD = regex(r"\*\*|\*|<[^>]*>|\{[^}]*\}")
-_MOST_WILD = 4
+MOST_WILD = 4
+"""A pattern with more of them is not read."""
+
 # Commands that write into the files that they name.
 _WRITES = regex(
     r"(?:sudo +)?(?:sed\b.* -[a-zA-Z]*i|perl\b.* -[a-zA-Z]*i|rm|mv|git (?:rm|mv)|tee|truncate"
@@ -117,7 +121,7 @@ def files_against(text: str) -> Iterator[DeniedFile]:
             said = text[begin : end.start() if end else len(text)]
             file = DeniedFile(path, _ALREADY_THERE.search(said) is not None)
             wild = sum(1 for _ in _WILD.finditer(path))
-            if len(path) > 2 and file.key and wild <= _MOST_WILD:
+            if len(path) > 2 and file.key and wild <= MOST_WILD:
                 yield file
 
 

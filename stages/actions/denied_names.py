@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from ...config.patterns import regex
 from .claims import FOREIGN, NEGATIONS, NOT, READ_CHARS, cues_in
-from .written import FILLER, IDENTIFIER, Written, stems
+from .denied_files import EXTENSIONS, MOST_WILD, DeniedFile
+from .written import FILLER, IDENTIFIER, TYPES, Written, stems
 
 _NAME = (
     r"(?:`[^`\n]{2,60}`|--?[A-Za-z][\w-]+|(?!(?:for|in|on|from|per|to|at|it|its|they|we|i|the|this|that"
     r"|since|because|as|but|so|if|when|use|always|only|just|instead)\b)"
-    r"[@:]?[A-Za-z_]\w*+(?:(?:::|->|[./-])\w++)*+(?:\(\))?!?)"
+    r"(?-i:[A-Z]{3,}(?:\ [A-Z]{3,}){1,3}\b)"
+    r"|[@:]?[A-Za-z_]\w*+(?:(?:::|->|[./-])\w++)*+(?:\(\)|\ ?=\ ?['\"]?\w++['\"]?)?!?)"
 )
 _ARTICLE = r"(?:(?:an?|the|any|more|own|new|bare|plain|raw|direct|local|global)\s+){0,2}"
 _USE = (
@@ -62,9 +65,17 @@ _AWAY = (
 _LEFT = regex(rf"\b(?:{_AWAY})\s+{_LIST}", re.IGNORECASE)
 _NONE_OF = regex(rf"(?:^|[.;:,(–—-]\s+|\band\s+|\bso\s+)no\s+{_ARTICLE}{_LIST}", re.I | re.M)
 _OUT = "rejected|turned down|thrown out|banned|forbidden|not allowed|refused|off limits"
-_NEVER = regex(rf"(?:^|[.;:,(–—-]\s+|\band\s+|\bso\s+)never\s+{_LIST}", re.I | re.M)
+_NEVER = regex(rf"(?:^|[.;:,(–—-]\s+|\band\s+|\bso\s+)never\s+{_ARTICLE}{_LIST}", re.I | re.M)
+# "a Float column", "the letsencrypt-prod issuer": the name is the whole of what is denied.
+_KIND = regex(
+    r"\s+(?:columns?|fields?|types?|tags?|imports?|calls?|exports?|functions?|methods?|class(?:es)?"
+    r"|components?|hooks?|issuers?|librar(?:y|ies)|packages?|modules?|dependenc(?:y|ies)|decorators?"
+    r"|flags?|options?|headers?|images?|providers?)(?=\s*(?:[.,;:!?)]|\Z|\n|(?:in|on|under|from|for"
+    r"|outside|inside|within|with|without|to|at|here|any ?more|anywhere)\b))",
+    re.IGNORECASE,
+)
 _REJECTED = regex(
-    rf"(?:\A|(?<=[\s(/])){_LIST}\s+(?:(?:was|were|is|are|both|got|have|has|been|all)\s+){{0,3}}"
+    rf"(?:\A|(?<=[\s(])){_LIST}\s+(?:(?:was|were|is|are|both|got|have|has|been|all)\s+){{0,3}}"
     rf"(?:{_OUT})\b",
     re.IGNORECASE,
 )
@@ -75,10 +86,11 @@ _END = regex(
     r"|since\b)"
 )
 _SPLIT = regex(
-    r"\s*,\s*(?:or\s+|and\s+|nor\s+)?(?:no\s+|an?\s+)?|\s+(?:or|and|nor)\s+(?:no\s+|an?\s+)?|\s*/\s*"
+    r"\s*,\s*(?:or\s+|and\s+|nor\s+)?(?:no\s+|an?\s+)?|\s+(?:or|and|nor)\s+(?:no\s+|an?\s+)?"
 )
 _LIKE_CODE = regex(
-    r"[a-z][A-Z]|[A-Z]{2,}\w*_|\w_\w|^--?[A-Za-z]|\(\)$|^[@:]\w|::|->|\w\.\w|^[A-Z][a-z]+[A-Z]|\w!$"
+    r"=|^[A-Z]{3,} |[a-z][A-Z]|[A-Z]{2,}\w*_|\w_\w|^--?[A-Za-z]|\(\)$|^[@:]\w|::|->|\w\.\w"
+    r"|^[A-Z][a-z]+[A-Z]|\w!$"
 )
 _QUALIFIED = regex(
     r"\s*(?P<how>outside(?: of)?|beyond|except(?: for| in)?|unless|other than|elsewhere|in|on|for"
@@ -86,30 +98,48 @@ _QUALIFIED = regex(
     r"|as)\b\s*(?P<what>[^.;:()—,]{0,60})",
     re.IGNORECASE,
 )
+_IS_NEAR = regex(r"(?:on|for|with|per|as|to|over)\Z", re.IGNORECASE)
 _OUTSIDE = regex(r"outside|beyond|except|unless|other|elsewhere", re.IGNORECASE)
-_PLACE = regex(r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*|(?<![\w./-])\w[\w-]*\.[a-z]{1,5}\b")
-# Before a path where a rule holds: "in src/units", and what begins a sentence.
-_IS_SCOPE = regex(
-    r"(?:(?:\A|[.;:]\s+)(?:everything\s+)?|\b(?:in|under|inside|within)\s+`?)\Z", re.I
+_PLACE = regex(
+    r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*"
+    rf"|(?<![\w./-])\w[\w-]*(?:\.[\w-]+)*\.(?:{EXTENSIONS})\b(?!\(|\.\w)"
 )
-_EVERYWHERE = frozenset("repo repos monor proje codeb code place purpo thing work".split())
+# Before a path where a rule holds: "in src/units", and what begins a sentence.
+_IS_SCOPE = regex(r"\b(?:in|under|inside|within)\s+`?\Z", re.I)
+_BEGINS = regex(r"\A(?:everything\s+)?(?:(?:in|under|inside|within)\s+)?`?\Z", re.I)
+_SENTENCE = regex(r"[.!?;](?:\s|\Z)|\n")
+_APART = regex(r"[:,;(–—]")
+_REASON = regex(r"\b(?:after|because|since|when|once|as|broke|breaks|grew|otherwise)\b", re.I)
+_EVERYWHERE = frozenset("repo repos monor proje codeb code place purpo thing work app".split())
+# What a memory means that says "money".
+_MONEY = frozenset(
+    "money price amoun cost costs fee fees disco balan invoi tax taxes vat billi payme payou refun"
+    " curre cents salar".split()
+)
+_SHORTEST = 2
+_CALLED = r"(?:\.\w+)*\("
+_IS_ARGUMENT = regex(r"[a-z]\w*_\w+=?|\w+=|`\w+=?`")
+_MORE_ARGUMENTS = regex(r",\s*(?![\w]+\s*=)[^\s)]")
 
 
-class DeniedName(Struct, frozen=True):
+class DeniedName(Struct, frozen=True, dict=True):
     """A name that is not to be used, where it is not ``allowed``, and within ``places`` if any.
 
     ``subject`` are the beginnings of other words of the memory; a rule that only says that there is
     no such thing ("no lock_id") has to share one with the action. ``topic`` are those of what
-    limits it ("no sleep in tests"); then one of them has to be there.
+    limits it ("no sleep in tests"); then one of them has to be there, with ``near`` in the same
+    statement. With ``lacking`` it is only denied where that argument is missing.
     """
 
     name: str
     like_code: bool
     is_key: bool
-    allowed: tuple[str, ...]
-    places: tuple[str, ...]
+    allowed: tuple[DeniedFile, ...]
+    places: tuple[DeniedFile, ...]
     subject: frozenset[str] = frozenset()
     topic: frozenset[str] = frozenset()
+    near: bool = False
+    lacking: str = ""
 
     @property
     def key(self) -> str:
@@ -118,28 +148,73 @@ class DeniedName(Struct, frozen=True):
 
     def is_used_by(self, written: Written) -> bool:
         """Whether what is new uses the name, and where the rule holds."""
-        is_library = self.name.casefold() in written.brought_in
-        if not (is_library or self._is_code_of(written)):
+        if not self._holds_in(written.path):
             return False
-        if any(place in written.path for place in self.allowed):
-            return False
-        if self.places and not any(place in written.path for place in self.places):
-            return False
-        words = written.stems
-        shared = (self.topic,) if is_library else (self.subject, self.topic)
-        return all(not asked or asked & words for asked in shared)
-
-    def _is_code_of(self, written: Written) -> bool:
-        if not self.like_code:
-            name = rf"(?<![\w.$-]){re.escape(self.name)}"
-            called = re.compile(rf"{name}[\"']?\s*[:=]" if self.is_key else rf"{name}(?:\.\w+)*\(")
-            return bool(called.search(written.added)) and not called.search(written.removed)
-        bare = self.name.removesuffix("()").strip(".")
-        before = r"(?<!\S)" if bare.startswith("-") else r"(?<![\w-])"
-        found = re.compile(rf"{before}{re.escape(bare)}(?![\w/-])")
-        if any(map(found.search, written.commands)):
+        if not self.lacking and self._is_brought_in(written):
             return True
-        return bool(found.search(written.added)) and not found.search(written.removed)
+        return any(self._is_denied(use, written) for use in self._uses(written))
+
+    def is_kept_by(self, written: Written) -> bool:
+        """Whether what is new uses the name, and only as the rule says that it may be."""
+        if self._holds_in(written.path):
+            uses = list(self._uses(written)) if self.near or self.lacking else ()
+            return bool(uses) and not any(self._is_denied(use, written) for use in uses)
+        is_used = self.name.casefold() in written.brought_in or any(self._uses(written))
+        return bool(written.path) and is_used
+
+    def _holds_in(self, path: str) -> bool:
+        if any(place.holds(path) for place in self.allowed):
+            return False
+        return not self.places or any(place.holds(path) for place in self.places)
+
+    def _is_denied(self, use: str, written: Written) -> bool:
+        if self.lacking:
+            return self._lacks(use)
+        return self._is_meant(stems(use) if self.near else written.stems, self.subject)
+
+    def _is_brought_in(self, written: Written) -> bool:
+        name = self.name.casefold()
+        if name in written.installed:
+            return True
+        return name in written.brought_in and self._is_meant(written.stems, frozenset())
+
+    def _is_meant(self, words: frozenset[str], subject: frozenset[str]) -> bool:
+        return all(not asked or asked & words for asked in (subject, self.topic))
+
+    def _lacks(self, statement: str) -> bool:
+        """Whether it is called without the argument; one more without a name may be that one."""
+        arguments = statement.rpartition(f"{self.name}(")[2]
+        return self.lacking not in arguments and not _MORE_ARGUMENTS.search(arguments)
+
+    def _uses(self, written: Written) -> Iterator[str]:
+        """Each use that is new, with the whole statement and what the action says of itself."""
+        pattern = self._pattern
+        if self.like_code and any(map(pattern.search, written.commands)):
+            yield written.said
+        if not pattern.search(written.removed):
+            for found in pattern.finditer(written.added):
+                yield f"{written.said}\n{written.statement(found.start())}"
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        name = re.escape(self.name.removesuffix("()").strip("."))
+        if self.is_key:
+            return re.compile(rf"(?<![\w.$-]){name}[\"']?\s*[:=]")
+        if self.lacking:
+            return re.compile(rf"(?<![\w$]){name}\(")
+        if self.name.casefold() in TYPES:
+            before = r"[:<|&]\s*|->\s*|\bas\s+" + ("" if self.name == "any" else r"|\w\s+")
+            family = rf"|(?<![\w$]){name.title()}[A-Z]\w*\("
+            called = "" if self.name == "any" else rf"|(?<![\w.$-]){name}\("
+            return re.compile(rf"(?:{before}){name}(?![\w(-]){called}{family}")
+        if not self.like_code:
+            return re.compile(rf"(?<![\w.$-]){name}{_CALLED}")
+        if "=" in name:
+            key, _, value = self.name.partition("=")
+            value = re.escape(value.strip().strip("'\""))
+            return re.compile(rf"(?<![\w-]){re.escape(key.strip())}[\"']?\s*[:=]\s*[\"']?{value}\b")
+        before = r"(?<!\S)" if name[:2] == r"\-" else r"(?<![\w-])" if name[0].isalnum() else ""
+        return re.compile(rf"{before}{name}(?![\w/-])")
 
 
 def names_against(text: str) -> Iterator[DeniedName]:
@@ -150,10 +225,11 @@ def names_against(text: str) -> Iterator[DeniedName]:
         if form.cues.isdisjoint(said):
             continue
         for found in form.pattern.finditer(text):
-            end = found.end() if form.is_limited else len(text)
+            kind = _KIND.match(text, found.end())
+            end = kind.end() if kind else found.end()
             if form.has_subject and not (_END.match(text, end) or _QUALIFIED.match(text, end)):
                 continue
-            yield from _denied(text, found["names"], end, form)
+            yield from _denied(text, found, end, form)
 
 
 class Form(NamedTuple):
@@ -184,25 +260,90 @@ _FORMS = (
 )
 
 
-def _denied(text: str, names: str, end: int, form: Form) -> Iterator[DeniedName]:
-    limit = _QUALIFIED.match(text, end)
+def _denied(text: str, found: re.Match[str], end: int, form: Form) -> Iterator[DeniedName]:
+    limit = _QUALIFIED.match(text, end) if form.is_limited else None
     what = limit["what"] if limit else ""
-    limited = _PLACE.findall(what)
+    lacking = ""
+    if limit and limit["how"].casefold() == "without":
+        argument = _IS_ARGUMENT.match(what.removeprefix("a ").removeprefix("an "))
+        if argument is None:
+            return
+        lacking, what = argument[0].strip("`="), ""
     outside = limit is not None and _OUTSIDE.match(limit["how"]) is not None
-    within = () if outside else tuple(map(_folder, limited))
-    others = [(_folder(found[0]), found.start()) for found in _PLACE.finditer(text)]
-    if not outside:
-        within += tuple(place for place, at in others if _IS_SCOPE.search(text, 0, at))
-    allowed = tuple(place for place, _ in others if place and place not in within)
-    topic = stems(what) - _EVERYWHERE if limit and not outside and not limited else frozenset()
-    is_whole = bool(limit or _END.match(text, end))
-    for part in _SPLIT.split(names):
+    within, allowed = _where(text, found, end, outside=outside)
+    is_limited = bool(limit and not outside and not within)
+    topic = stems(what) - _EVERYWHERE if is_limited else frozenset()
+    is_whole = bool(limit or not form.is_limited or _END.match(text, end))
+    sentence = text[slice(*_sentence(text, found.start("names"), end))]
+    is_path = _IS_SCOPE.search(text, 0, found.start("names")) is not None
+    for part in _parts(found["names"], is_path):
         name = part.strip("`").rstrip(".,;:")
-        like_code = _LIKE_CODE.search(name) is not None
-        if len(name) > 2 and name.casefold() not in FILLER and (is_whole or like_code):
-            subject = stems(text.replace(name, "")) if form.has_subject else frozenset()
-            yield DeniedName(name, like_code, form.is_key, allowed, within, subject, topic)
+        if len(name) <= _SHORTEST:
+            continue
+        is_code = part[0] == "`" and (" " in name or name.casefold() in TYPES)
+        like_code = (
+            is_code
+            or _LIKE_CODE.search(name) is not None
+            or (bool(within) and (name[0].isupper() or "-" in name))
+        )
+        says = is_code or name.casefold() not in FILLER
+        if says and (is_whole or like_code):
+            is_type = name.casefold() in TYPES
+            about = stems((sentence if is_type else text).replace(name, "")) - stems(name)
+            near = is_type or bool(limit and _IS_NEAR.match(limit["how"]))
+            subject = about if form.has_subject else frozenset()
+            yield DeniedName(
+                name=name,
+                like_code=like_code,
+                is_key=form.is_key,
+                allowed=allowed,
+                places=within,
+                subject=_meant(subject),
+                topic=_meant(topic),
+                near=near,
+                lacking=lacking,
+            )
 
 
-def _folder(place: str) -> str:
-    return place.partition("*")[0].strip("./")
+def _parts(names: str, is_path: bool) -> Iterator[str]:
+    """The single names of a list; "@scope/name", ":ns/key" and a path are one each."""
+    for at, part in enumerate(_SPLIT.split(names)):
+        is_one = part[:1] in "@:`" or (is_path and not at)
+        yield from (part,) if is_one else filter(None, map(str.strip, part.split("/")))
+
+
+def _meant(words: frozenset[str]) -> frozenset[str]:
+    return words | _MONEY if "money" in words else words
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence begins and ends that ``text`` has from ``start`` to ``end``."""
+    begin = max((one.end() for one in _SENTENCE.finditer(text, 0, start)), default=0)
+    ends = _SENTENCE.search(text, end)
+    return begin, ends.end() if ends else len(text)
+
+
+def _where(
+    text: str, found: re.Match[str], end: int, *, outside: bool
+) -> tuple[tuple[DeniedFile, ...], tuple[DeniedFile, ...]]:
+    """Where the rule that was ``found`` holds, if that is said, and where it does not hold."""
+    within: list[DeniedFile] = []
+    allowed: list[DeniedFile] = []
+    begin, stop = _sentence(text, found.start("names"), end)
+    for place in _PLACE.finditer(text):
+        path, at = place[0].strip("./"), place.start()
+        is_named = found.start("names") <= at < found.end("names")
+        if not path or is_named or path.count("*") > MOST_WILD:
+            continue
+        if at < begin:
+            is_scope = _BEGINS.search(text[:at]) is not None
+        elif at < end:
+            is_scope = bool(_BEGINS.search(text[begin:at]) or _IS_SCOPE.search(text, begin, at))
+        else:
+            is_near = at < stop and not _APART.search(text, end, at)
+            is_scope = is_near and not outside and _IS_SCOPE.search(text, end, at) is not None
+        if is_scope:
+            within.append(DeniedFile(path, existing=False))
+        elif not (end <= at < stop and _REASON.search(text, end, at)):
+            allowed.append(DeniedFile(path, existing=False))
+    return tuple(within), tuple(allowed)

@@ -69,7 +69,7 @@ class Deed:
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(path for one in self._changes for path in files_written(one))
         self._is_new = not action.is_existing
-        said = (action.path, action.purpose, *self._changes, *action.added)
+        said = (action.path, action.purpose, *self._changes)
         self._said = "\n".join(said)
         self._is_harmless = HARMLESS_PLACE.search("\n".join(action.added)) is not None
         self._code = Written(
@@ -114,9 +114,11 @@ class Deed:
         )
 
     def keeps(self, text: str) -> bool:
-        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it."""
+        """Whether this is about what the memory ``text`` has a rule for by name, and keeps it."""
         rules = rules_of(text)
-        return any(denied.is_about(one) for denied in rules.commands for one in self._ran)
+        if any(denied.is_about(one) for denied in rules.commands for one in self._ran):
+            return True
+        return any(denied.is_kept_by(self._code) for denied in rules.names)
 
     def _changes_file(self, denied: DeniedFile) -> bool:
         if any(map(denied.holds, self._written)):

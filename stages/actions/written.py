@@ -43,14 +43,19 @@ FILLER = frozenset(
 )
 """Words that say nothing, or name what is done rather than what is used."""
 
+TYPES = frozenset("float double real decimal varchar any unknown object number string".split())
+"""Names of types, which stand where no library and no call does."""
+
+_TYPE_HEAD = regex(r"([A-Z][a-z]+)[A-Z]\w*")
 _STEM = 5
+_MOST_LINES = 8
 
 
 class Written(Struct, frozen=True, dict=True):
     """What an action writes and runs, as far as it is new.
 
     ``added`` and ``removed`` are lines without comments, ``commands`` those that change something,
-    ``said`` is all that it says of itself, and ``path`` its file.
+    ``said`` is what it says of itself beside what it writes, and ``path`` its file.
     """
 
     path: str
@@ -60,15 +65,43 @@ class Written(Struct, frozen=True, dict=True):
     said: str
 
     def identifiers(self) -> set[str]:
-        """Those that are new, folded."""
+        """Those that are new, folded; a ``FloatField`` is a ``float`` as well."""
         new = set(IDENTIFIER.findall(self.added)) - set(IDENTIFIER.findall(self.removed))
         ran = IDENTIFIER.findall("\n".join(self.commands))
-        return {name.casefold() for name in new.union(ran)}
+        heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
+        return {name.casefold() for name in new.union(ran)} | TYPES.intersection(heads)
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The beginnings of the words of ``said``."""
-        return stems(self.said)
+        """The beginnings of the words of all of it."""
+        return stems(f"{self.said}\n{self.added}")
+
+    def statement(self, at: int) -> str:
+        """The lines of ``added`` of the call, or the list, that place ``at`` is in."""
+        lines = self.added.split("\n")
+        first = last = self.added.count("\n", 0, at)
+        depth = 0
+        while (depth := depth + _opened(lines[first])) <= 0 < first and last - first < _MOST_LINES:
+            first -= 1
+        if depth <= 0:
+            return lines[last]
+        while last + 1 < len(lines) and last - first < _MOST_LINES:
+            if _opened("\n".join(lines[first : last + 1])) <= 0:
+                break
+            last += 1
+        return "\n".join(lines[first : last + 1])
+
+    @cached_property
+    def installed(self) -> frozenset[str]:
+        """The packages that a command installs, folded."""
+        packages = (
+            _VERSION.sub("", word.strip("'\""))
+            for command in self.commands
+            if (install := _INSTALL.match(command))
+            for word in install["packages"].split()
+            if not word.startswith("-")
+        )
+        return frozenset(name.casefold() for name in packages)
 
     @cached_property
     def brought_in(self) -> frozenset[str]:
@@ -76,15 +109,13 @@ class Written(Struct, frozen=True, dict=True):
         imported = _imported(self.added) - _imported(self.removed)
         if _MANIFEST.search(self.path):
             imported |= set(_REQUIRED.findall(self.added)) - set(_REQUIRED.findall(self.removed))
-        installed = (
-            _VERSION.sub("", word.strip("'\""))
-            for command in self.commands
-            if (install := _INSTALL.match(command))
-            for word in install["packages"].split()
-            if not word.startswith("-")
-        )
         programs = (command.partition(" ")[0] for command in self.commands)
-        return frozenset(name.casefold() for name in (*imported, *installed, *programs))
+        return frozenset(name.casefold() for name in (*imported, *programs)) | self.installed
+
+
+def _opened(code: str) -> int:
+    """How many brackets are open at the end of ``code``, fewer than none if more are closed."""
+    return code.count("(") + code.count("[") - code.count(")") - code.count("]")
 
 
 def _imported(code: str) -> set[str]:

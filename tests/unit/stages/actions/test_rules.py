@@ -168,6 +168,64 @@ def test_a_rule_holds_where_it_says_that_it_does(rule, path, written):
     assert not breaks(rule, deed(path=path, written=written))
 
 
+FLOAT = "Decimal for money, never float. A FloatField on the invoice model was why totals were off."
+REVERSE = "No RunPython without reverse_code"
+NO_NULL = "no null=True on a CharField, use blank=True and default=''"
+BANNED = (
+    "Use dayjs instead of moment. moment got banned after it grew the apps/web bundle by 290 kB."
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "broken", "kept"),
+    [
+        (FLOAT, "app/models.py", "price = models.FloatField()", "weight = models.FloatField()"),
+        (FLOAT, "app/geo.py", "fee: float = 0", "lat = float(found['lat'])"),
+        (FLOAT, "app/chart.py", "float(invoice.sum)", "ratio = float(done) / total"),
+        ("Never use FloatField for money", "a.py", "price = FloatField()", "size = FloatField()"),
+        (NO_NULL, "a.py", "CharField(\n  max=3,\n  null=True,\n)", "x = DateField(null=True)"),
+        (NO_NULL, "a.py", "x = CharField(null=True)", "CharField()\nx = TextField(null=True)"),
+        (REVERSE, "m.py", "[RunPython(fill)]", "[RunPython(fill, reverse_code=noop)]"),
+        (REVERSE, "m.py", "RunPython(\n  fill,\n)", "[RunPython(fill, noop)]"),
+        ("no `any` in src/", "src/a.ts", "payload: any;", "const text = 'any of them'"),
+        ("Never `:db/id` in a link", "a.clj", "(link (:db/id d))", "(link (:db/ident d))"),
+        ("Never use RENAME COLUMN in a migration", "migrations/1.sql", "RENAME COLUMN a", "ADD a"),
+    ],
+)
+def test_what_a_rule_says_of_the_use_has_to_be_said_of_that_very_use(rule, path, broken, kept):
+    assert breaks(rule, deed(path=path, written=broken))
+    assert not breaks(rule, deed(path=path, written=kept))
+
+
+@pytest.mark.parametrize(
+    ("rule", "there", "elsewhere", "written"),
+    [
+        ("no `export default` in packages/ui", "packages/ui/a.ts", "web/a.ts", "export default f"),
+        ("no run() outside apps/job", "apps/api/a.py", "apps/job/a.py", "run()"),
+        ("use db(), not run(), see lib/db.py", "api/a.py", "lib/db.py", "run()"),
+        ("run() is banned, use apps/*/db.py", "apps/x/a.py", "apps/x/db.py", "run()"),
+        (BANNED, "apps/web/a.ts", "docs/a.md", "import moment from 'moment'"),
+        ("Never use a Float column in db.prisma", "db.prisma", "a.ts", "price Float"),
+        (
+            "Don't use the le-prod issuer in k8s/dev",
+            "k8s/dev/a.yaml",
+            "k8s/prod.yaml",
+            "x: le-prod",
+        ),
+    ],
+)
+def test_a_place_in_a_rule_is_where_it_holds_or_where_it_does_not(rule, there, elsewhere, written):
+    assert breaks(rule, deed(path=there, written=written))
+    allowed = deed(path=elsewhere, written=written)
+    assert not allowed.breaks(rule)
+
+
+def test_a_rule_that_is_kept_is_known_to_be_kept():
+    rule = "no `export default` in packages/ui"
+    assert deed(path="web/a.ts", written="export default f").keeps(rule)
+    assert not deed(path="web/a.ts", written="export const f = 1").keeps(rule)
+
+
 @pytest.mark.parametrize(
     ("rule", "command"),
     [
