@@ -23,6 +23,17 @@ _PATH = (
     r"`?(?<![\w./@*{}<>-])(?P<path>(?:[\w.@*{}<>-]++/)++[\w.@*{}<>-]*+"
     rf"|[\w*-][\w*.-]*\.(?:{EXTENSIONS})(?!\w))`?"
 )
+IS_SCOPE = regex(r"\b(?:in|under|inside|within)\s+`?\Z", re.IGNORECASE)
+"""Before a path where a rule holds: "in src/units"."""
+
+_PLACE = regex(
+    r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*"
+    rf"|(?<![\w./-])\w[\w-]*(?:\.[\w-]+)*\.(?:{EXTENSIONS})\b(?!\(|\.\w)"
+)
+_REASON = regex(r"\b(?:after|because|since|when|once|as|broke|breaks|grew|otherwise)\b", re.I)
+_APART = regex(r"[:,;(–—]")
+_SENTENCE = regex(r"[.!?;](?:\s|\Z)|\n")
+_BEGINS = regex(r"\A(?:everything\s+)?(?:(?:in|under|inside|within)\s+)?`?\Z", re.I)
 _CHANGES = r"(?:hand[- ]?)?(?:edit|touch|chang|modify|modif|alter|rewrit|overwrit|patch)\w*"
 _OBJECT = (
     r"(?:(?:an?|the|any|files?|anything|everything|code|sql|things?|stuff|contents?|in|under|inside"
@@ -142,3 +153,40 @@ def files_written(command: str) -> Iterator[str]:
         yield from words
     elif _COPIES.match(command):
         yield from words[-1:]
+
+
+def sentence_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence begins and ends that ``text`` has from ``start`` to ``end``."""
+    begin = max((one.end() for one in _SENTENCE.finditer(text, 0, start)), default=0)
+    ends = _SENTENCE.search(text, end)
+    return begin, ends.end() if ends else len(text)
+
+
+def where_it_holds(
+    text: str, names: tuple[int, int], end: int, *, outside: bool
+) -> tuple[tuple[DeniedFile, ...], tuple[DeniedFile, ...]]:
+    """Where a rule on what ``text`` names holds, if that is said, and where it does not hold.
+
+    ``names`` is the span of what it names, and ``end`` where that ends with all that belongs to it;
+    with ``outside``, what follows says where it does not hold.
+    """
+    within: list[DeniedFile] = []
+    allowed: list[DeniedFile] = []
+    begin, stop = sentence_of(text, names[0], end)
+    for place in _PLACE.finditer(text):
+        path, at = place[0].strip("./"), place.start()
+        is_named = names[0] <= at < names[1]
+        if not path or is_named or path.count("*") > MOST_WILD:
+            continue
+        if at < begin:
+            is_scope = _BEGINS.search(text[:at]) is not None
+        elif at < end:
+            is_scope = bool(_BEGINS.search(text[begin:at]) or IS_SCOPE.search(text, begin, at))
+        else:
+            is_near = at < stop and not _APART.search(text, end, at)
+            is_scope = is_near and not outside and IS_SCOPE.search(text, end, at) is not None
+        if is_scope:
+            within.append(DeniedFile(path, existing=False))
+        elif not (end <= at < stop and _REASON.search(text, end, at)):
+            allowed.append(DeniedFile(path, existing=False))
+    return tuple(within), tuple(allowed)

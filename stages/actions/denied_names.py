@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .claims import FOREIGN, NEGATIONS, NOT, READ_CHARS, cues_in
-from .denied_files import EXTENSIONS, MOST_WILD, DeniedFile
+from .denied_files import IS_SCOPE, DeniedFile, sentence_of, where_it_holds
 from .written import FILLER, IDENTIFIER, TYPES, Written, stems
 
 _NAME = (
@@ -30,19 +30,21 @@ _LIST = (
     rf"(?P<names>{_NAME}(?:(?:\s*,\s*{_NAME}){{0,6}}\s*,?\s+(?:or|and|nor)\s+(?:no\s+|an?\s+)?{_NAME}"
     rf"|(?:\s*,\s*no\s+{_NAME}(?:\s*/\s*{_NAME}){{0,5}}){{1,6}}|(?:\s*/\s*{_NAME}){{1,6}})?)"
 )
-_HOW = r"(?:via|through|with|by|using)"
+_HOW = r"(?:via|through|with|by|using|w/)"
 _USED = regex(
     rf"\b{NOT}\s+(?:ever\s+|just\s+|directly\s+|again\s+)?(?:{_USE}|{_HOW})\s+{_ARTICLE}{_LIST}",
     re.IGNORECASE,
 )
 _REPLACED = regex(
-    rf"\b(?:use|{_HOW})\s+{_NAME}(?:\s+{_NAME})?(?:\s+and\s+{_NAME})?(?:\s*,)?\s+(?:and\s+)?"
+    rf"\b(?:use|(?:go|going|went|stick) with|chose|picked|settled on|prefer|{_HOW})\s+{_NAME}"
+    r"[^.,;:()\n]{0,40}?(?:\s*,)?\s+(?:and\s+)?"
     rf"(?:not|never|instead of|rather than)\s+(?:{_HOW}\s+)?{_ARTICLE}{_LIST}",
     re.IGNORECASE,
 )
 _INSTEAD = regex(
     rf"(?:^|[.;:]\s+){_NAME}\s+(?:instead of|rather than|not)\s+{_LIST}", re.IGNORECASE | re.M
 )
+_RATHER = regex(rf"(?:^|[.;:]\s+){_NAME},\s+not\s+{_LIST}", re.IGNORECASE | re.M)
 # The plainest forms in German, French, Spanish, Portuguese, Chinese and Japanese.
 _BEFORE = (
     r",\s*(?:nicht|pas|não|niet)\b|\b(?:statt|anstatt|au lieu de|en vez de|en lugar de|em vez de"
@@ -79,10 +81,48 @@ _REJECTED = regex(
     rf"(?:{_OUT})\b",
     re.IGNORECASE,
 )
+_GONE = regex(
+    rf"(?:\A|(?<=[.;:,]\s)|(?<=\n)){_LIST}\s+"
+    r"(?:(?:is|are|was|were|got|has been|have been)\s+(?:now\s+)?"
+    r"(?:out|gone|dead|history|deprecated|removed|(?:replaced|superseded) by\s+[^\s.,;]+"
+    r"|no longer (?:used|allowed)|not (?:used|allowed))(?=\s*(?:[.,;:!)–—-]|\Z|\n|(?:here|now|since"
+    r"|because|any ?more|in favou?r)\b))"
+    r"|(?:must|should|may|can|is|are)\s?(?:n[o'’]t|\s?never)\s+(?:to\s+)?(?:ever\s+)?(?:come back"
+    r"|be (?:added|used|imported|installed|reintroduced)(?:\s+again)?(?=\s*(?:[.,;:!)–—-]|\Z|\n))))"
+    rf"|\bwe(?:'ve|’ve| have)?\s+(?:removed|uninstalled)\s+{_LIST.replace('names', 'other')}"
+    r"(?=\s*(?:[.,;:!)–—-]|\Z|\n|(?:in|after|from|because|since|last)\b))",
+    re.IGNORECASE,
+)
+_AT = r"`?(?:[\w.*-]+/[\w./*-]*|[\w-]+\.\w+)`?"
+_USED_IN = r"(?:read|used|allowed|called|set|written|imported|permitted)"
+_ONLY = regex(
+    rf"(?P<names>{_NAME})\s+(?:is|are|may be|must be|should be|can be)\s+"
+    rf"(?:only\s+(?:{_USED_IN}\s+)?"
+    rf"|{_USED_IN}\s+only\s+)(?:in|inside|within|under|from|by)\s+(?={_AT})",
+    re.IGNORECASE,
+)
+_HARMS = (
+    r"(?:swallowed|lost|ignored|breaks?|broke|hangs?|hung|fails?|failed|crash(?:es|ed)?|leaks?"
+    r"|leaked|killed|blocks?|blocked|deadlocks?|took|locked|froze|not (?:ok|allowed)|forbidden"
+    r"|banned)"
+)
+_HARMFUL = regex(
+    rf"(?P<names>{_NAME})(?=\s+(?:(?:in|inside|under)\s+{_AT}\s+(?:(?:gets?|is|are)\s+)?"
+    rf"|without\s+(?:an?\s+)?`?\w+=?`?\s[^.;\n]{{0,40}}?\b){_HARMS}\b)"
+    rf"|\b(?:plain|bare|raw)\s+(?P<other>{_NAME})\s+{_HARMS}\b",
+    re.IGNORECASE,
+)
+_NEEDED = regex(
+    rf"(?P<names>{_NAME})\s+"
+    r"(?:(?:must|has to|have to|should)\s+(?:always\s+)?(?:get|have|take|be given)"
+    r"|always\s+(?:gets?|takes?|needs?|has)|needs|requires)\s+(?:an?\s+|its\s+|an explicit\s+)?"
+    r"(?P<argument>[a-z]\w*_\w+|`\w+=?`|\w+=)(?![\w/(-]|\.\w)"
+)
+_SAID_AS = regex(r"\bdefault exports?\b", re.IGNORECASE)
 # "No JSON fixtures" is about fixtures: what is denied has to be the whole of it.
 _END = regex(
     r"\s*(?:[.,;:!?)(—–。，、；-]|\Z|\n|please\b|here\b|anywhere\b|any ?more\b"
-    r"|either\b|directly\b|by hand\b|manually\b|yourself\b|locally\b|ever again\b|because\b"
+    r"|back\b|either\b|directly\b|by hand\b|manually\b|yourself\b|locally\b|ever again\b|because\b"
     r"|since\b)"
 )
 _SPLIT = regex(
@@ -100,22 +140,15 @@ _QUALIFIED = regex(
 )
 _IS_NEAR = regex(r"(?:on|for|with|per|as|to|over)\Z", re.IGNORECASE)
 _OUTSIDE = regex(r"outside|beyond|except|unless|other|elsewhere", re.IGNORECASE)
-_PLACE = regex(
-    r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*"
-    rf"|(?<![\w./-])\w[\w-]*(?:\.[\w-]+)*\.(?:{EXTENSIONS})\b(?!\(|\.\w)"
-)
-# Before a path where a rule holds: "in src/units", and what begins a sentence.
-_IS_SCOPE = regex(r"\b(?:in|under|inside|within)\s+`?\Z", re.I)
-_BEGINS = regex(r"\A(?:everything\s+)?(?:(?:in|under|inside|within)\s+)?`?\Z", re.I)
-_SENTENCE = regex(r"[.!?;](?:\s|\Z)|\n")
-_APART = regex(r"[:,;(–—]")
-_REASON = regex(r"\b(?:after|because|since|when|once|as|broke|breaks|grew|otherwise)\b", re.I)
+_AN = regex(r"an?\s+", re.IGNORECASE)
+_RAW = regex(r"\b(?:bare|plain|raw|direct)\b", re.IGNORECASE)
 _EVERYWHERE = frozenset("repo repos monor proje codeb code place purpo thing work app".split())
 # What a memory means that says "money".
 _MONEY = frozenset(
     "money price amoun cost costs fee fees disco balan invoi tax taxes vat billi payme payou refun"
     " curre cents salar".split()
 )
+_CODE = regex(r"`([^`\n]{2,80})`")
 _SHORTEST = 2
 _CALLED = r"(?:\.\w+)*\("
 _IS_ARGUMENT = regex(r"[a-z]\w*_\w+=?|\w+=|`\w+=?`")
@@ -128,7 +161,8 @@ class DeniedName(Struct, frozen=True, dict=True):
     ``subject`` are the beginnings of other words of the memory; a rule that only says that there is
     no such thing ("no lock_id") has to share one with the action. ``topic`` are those of what
     limits it ("no sleep in tests"); then one of them has to be there, with ``near`` in the same
-    statement. With ``lacking`` it is only denied where that argument is missing.
+    statement. With ``lacking`` it is only denied where that argument is missing, with
+    ``unless`` where none of these words is there. With ``is_library`` no call is denied.
     """
 
     name: str
@@ -140,6 +174,8 @@ class DeniedName(Struct, frozen=True, dict=True):
     topic: frozenset[str] = frozenset()
     near: bool = False
     lacking: str = ""
+    unless: frozenset[str] = frozenset()
+    is_library: bool = False
 
     @property
     def key(self) -> str:
@@ -170,6 +206,8 @@ class DeniedName(Struct, frozen=True, dict=True):
     def _is_denied(self, use: str, written: Written) -> bool:
         if self.lacking:
             return self._lacks(use)
+        if self.unless and not self.unless.isdisjoint(IDENTIFIER.findall(use)):
+            return False
         return self._is_meant(stems(use) if self.near else written.stems, self.subject)
 
     def _is_brought_in(self, written: Written) -> bool:
@@ -188,6 +226,8 @@ class DeniedName(Struct, frozen=True, dict=True):
 
     def _uses(self, written: Written) -> Iterator[str]:
         """Each use that is new, with the whole statement and what the action says of itself."""
+        if self.is_library:
+            return
         pattern = self._pattern
         if self.like_code and any(map(pattern.search, written.commands)):
             yield written.said
@@ -219,7 +259,7 @@ class DeniedName(Struct, frozen=True, dict=True):
 
 def names_against(text: str) -> Iterator[DeniedName]:
     """The names that the memory ``text`` speaks against."""
-    text = text[:READ_CHARS]
+    text = _SAID_AS.sub("`export default`", text[:READ_CHARS])
     said = cues_in(text)
     for form in _FORMS:
         if form.cues.isdisjoint(said):
@@ -235,8 +275,9 @@ def names_against(text: str) -> Iterator[DeniedName]:
 class Form(NamedTuple):
     """How a memory speaks against names; ``pattern`` needs one of the words ``cues`` in it.
 
-    With ``is_limited``, what follows may limit where the rule holds. ``has_subject`` and ``is_key``
-    are as in ``DeniedName``.
+    With ``is_limited``, what follows may limit where the rule holds; with ``is_outside`` it says
+    where it does not. With ``is_code`` the name has to look like code. ``has_subject``, ``is_key``
+    and ``is_library`` are as in ``DeniedName``.
     """
 
     cues: frozenset[str]
@@ -244,17 +285,37 @@ class Form(NamedTuple):
     is_limited: bool = True
     has_subject: bool = False
     is_key: bool = False
+    is_outside: bool = False
+    is_code: bool = False
+    is_library: bool = False
 
 
 _FORMS = (
     Form(NEGATIONS, _USED),
     Form(frozenset({"not", "never", "instead", "rather"}), _REPLACED),
     Form(frozenset({"not", "instead", "rather"}), _INSTEAD),
+    Form(frozenset({"not"}), _RATHER, is_library=True),
     Form(FOREIGN, _IN_OTHER_LANGUAGES),
     Form(FOREIGN, _IN_JAPANESE, is_limited=False),
     Form(frozenset(re.findall(r"\w+", _OUT)), _REJECTED, is_limited=False),
     Form(frozenset(re.findall(r"\w+", _AWAY)), _LEFT, is_limited=False),
     Form(NEGATIONS, _SET, is_key=True),
+    Form(
+        frozenset(
+            "out gone dead history deprecated removed replaced superseded used allowed uninstalled"
+            " come added imported installed reintroduced".split()
+        ),
+        _GONE,
+        is_limited=False,
+        is_library=True,
+    ),
+    Form(frozenset({"only"}), _ONLY, is_outside=True, is_code=True),
+    Form(
+        frozenset(re.findall(r"\w+", _HARMS)) | {"breaks", "crashes", "deadlock"},
+        _HARMFUL,
+        is_code=True,
+    ),
+    Form(frozenset("must has have should always needs requires".split()), _NEEDED, is_code=True),
     Form(frozenset({"no"}), _NONE_OF, has_subject=True),
     Form(frozenset({"never"}), _NEVER, has_subject=True),
 )
@@ -263,35 +324,39 @@ _FORMS = (
 def _denied(text: str, found: re.Match[str], end: int, form: Form) -> Iterator[DeniedName]:
     limit = _QUALIFIED.match(text, end) if form.is_limited else None
     what = limit["what"] if limit else ""
-    lacking = ""
+    lacking = found["argument"].strip("`=") if form.pattern is _NEEDED else ""
     if limit and limit["how"].casefold() == "without":
-        argument = _IS_ARGUMENT.match(what.removeprefix("a ").removeprefix("an "))
+        argument = _IS_ARGUMENT.match(_AN.sub("", what))
         if argument is None:
             return
         lacking, what = argument[0].strip("`="), ""
-    outside = limit is not None and _OUTSIDE.match(limit["how"]) is not None
-    within, allowed = _where(text, found, end, outside=outside)
+    group = "names" if found["names"] else "other"
+    outside = form.is_outside or (limit is not None and bool(_OUTSIDE.match(limit["how"])))
+    within, allowed = where_it_holds(text, found.span(group), end, outside=outside)
     is_limited = bool(limit and not outside and not within)
     topic = stems(what) - _EVERYWHERE if is_limited else frozenset()
     is_whole = bool(limit or not form.is_limited or _END.match(text, end))
-    sentence = text[slice(*_sentence(text, found.start("names"), end))]
-    is_path = _IS_SCOPE.search(text, 0, found.start("names")) is not None
-    for part in _parts(found["names"], is_path):
+    codes = " ".join(_CODE.findall(text)) if group == "other" and form.is_code else ""
+    sentence = text[slice(*sentence_of(text, found.start(group), end))]
+    in_path = IS_SCOPE.search(text, 0, found.start(group)) is not None
+    for part in _parts(found[group], in_path):
         name = part.strip("`").rstrip(".,;:")
+        if in_path and "/" in name:
+            continue
         if len(name) <= _SHORTEST:
             continue
-        is_code = part[0] == "`" and (" " in name or name.casefold() in TYPES)
+        is_type = name.casefold() in TYPES
+        is_code = part[0] == "`" and (" " in name or is_type or end > found.end(group))
         like_code = (
             is_code
             or _LIKE_CODE.search(name) is not None
             or (bool(within) and (name[0].isupper() or "-" in name))
         )
         says = is_code or name.casefold() not in FILLER
-        if says and (is_whole or like_code):
-            is_type = name.casefold() in TYPES
+        if says and (like_code or (is_whole and not form.is_code)):
             about = stems((sentence if is_type else text).replace(name, "")) - stems(name)
             near = is_type or bool(limit and _IS_NEAR.match(limit["how"]))
-            subject = about if form.has_subject else frozenset()
+            subject = about if form.has_subject and not _RAW.search(found[0]) else frozenset()
             yield DeniedName(
                 name=name,
                 like_code=like_code,
@@ -302,6 +367,8 @@ def _denied(text: str, found: re.Match[str], end: int, form: Form) -> Iterator[D
                 topic=_meant(topic),
                 near=near,
                 lacking=lacking,
+                unless=frozenset(IDENTIFIER.findall(codes)).difference(IDENTIFIER.findall(name)),
+                is_library=form.is_library,
             )
 
 
@@ -314,36 +381,3 @@ def _parts(names: str, is_path: bool) -> Iterator[str]:
 
 def _meant(words: frozenset[str]) -> frozenset[str]:
     return words | _MONEY if "money" in words else words
-
-
-def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the sentence begins and ends that ``text`` has from ``start`` to ``end``."""
-    begin = max((one.end() for one in _SENTENCE.finditer(text, 0, start)), default=0)
-    ends = _SENTENCE.search(text, end)
-    return begin, ends.end() if ends else len(text)
-
-
-def _where(
-    text: str, found: re.Match[str], end: int, *, outside: bool
-) -> tuple[tuple[DeniedFile, ...], tuple[DeniedFile, ...]]:
-    """Where the rule that was ``found`` holds, if that is said, and where it does not hold."""
-    within: list[DeniedFile] = []
-    allowed: list[DeniedFile] = []
-    begin, stop = _sentence(text, found.start("names"), end)
-    for place in _PLACE.finditer(text):
-        path, at = place[0].strip("./"), place.start()
-        is_named = found.start("names") <= at < found.end("names")
-        if not path or is_named or path.count("*") > MOST_WILD:
-            continue
-        if at < begin:
-            is_scope = _BEGINS.search(text[:at]) is not None
-        elif at < end:
-            is_scope = bool(_BEGINS.search(text[begin:at]) or _IS_SCOPE.search(text, begin, at))
-        else:
-            is_near = at < stop and not _APART.search(text, end, at)
-            is_scope = is_near and not outside and _IS_SCOPE.search(text, end, at) is not None
-        if is_scope:
-            within.append(DeniedFile(path, existing=False))
-        elif not (end <= at < stop and _REASON.search(text, end, at)):
-            allowed.append(DeniedFile(path, existing=False))
-    return tuple(within), tuple(allowed)

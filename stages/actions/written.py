@@ -25,12 +25,13 @@ _INSTALL = regex(
 )
 _MANIFEST = regex(
     r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|Pipfile|pubspec\.yaml|requirements[\w/.-]*\.txt"
-    r"|composer\.json|go\.mod|Gemfile)\Z"
+    r"|composer\.json|go\.mod|Gemfile|\.pre-commit-config\.yaml)\Z"
 )
 _REQUIRED = regex(
     r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
 )
-_VERSION = regex(r"(?<=.)[@=<>~!\[].*")
+_HOOK = regex(r"^- id:\s*([\w-]+)", re.MULTILINE)
+_VERSION = regex(r"(?<=.)[@=<>~!\[].*|-binary\b.*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
 """A name in code, or in the name of an option."""
 
@@ -69,7 +70,8 @@ class Written(Struct, frozen=True, dict=True):
         new = set(IDENTIFIER.findall(self.added)) - set(IDENTIFIER.findall(self.removed))
         ran = IDENTIFIER.findall("\n".join(self.commands))
         heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
-        return {name.casefold() for name in new.union(ran)} | TYPES.intersection(heads)
+        named = {name.casefold().removesuffix("-binary") for name in new.union(ran)}
+        return named | TYPES.intersection(heads)
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -95,7 +97,7 @@ class Written(Struct, frozen=True, dict=True):
     def installed(self) -> frozenset[str]:
         """The packages that a command installs, folded."""
         packages = (
-            _VERSION.sub("", word.strip("'\""))
+            _plain(word.strip("'\""))
             for command in self.commands
             if (install := _INSTALL.match(command))
             for word in install["packages"].split()
@@ -108,7 +110,7 @@ class Written(Struct, frozen=True, dict=True):
         """What is imported, installed or run, and was not before, folded."""
         imported = _imported(self.added) - _imported(self.removed)
         if _MANIFEST.search(self.path):
-            imported |= set(_REQUIRED.findall(self.added)) - set(_REQUIRED.findall(self.removed))
+            imported |= _required(self.added) - _required(self.removed)
         programs = (command.partition(" ")[0] for command in self.commands)
         return frozenset(name.casefold() for name in (*imported, *programs)) | self.installed
 
@@ -116,6 +118,14 @@ class Written(Struct, frozen=True, dict=True):
 def _opened(code: str) -> int:
     """How many brackets are open at the end of ``code``, fewer than none if more are closed."""
     return code.count("(") + code.count("[") - code.count(")") - code.count("]")
+
+
+def _required(manifest: str) -> set[str]:
+    return {*map(_plain, _REQUIRED.findall(manifest)), *_HOOK.findall(manifest)}
+
+
+def _plain(package: str) -> str:
+    return _VERSION.sub("", package)
 
 
 def _imported(code: str) -> set[str]:

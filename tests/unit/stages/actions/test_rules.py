@@ -145,6 +145,17 @@ def test_what_is_only_added_to_breaks_no_rule_about_the_files_that_are_there():
         ("moment was thrown out in January", "web/package.json", '"moment": "2.30.1"'),
         ("black is forbidden", "pyproject.toml", 'dev = ["black>=24"]'),
         ("never set replicas in values-prod.yaml", "values-prod.yaml", "replicas: 4"),
+        ("no default exports in src/", "src/a.ts", "export default function App() {}"),
+        ("No new jest.config, no @jest/globals imports", "a.ts", "x } from '@jest/globals'"),
+        ("cursor.execute is only allowed in apps/reporting", "apps/a.py", "cursor.execute(sql)"),
+        ("process.env is read only in src/env.ts", "src/a.ts", "new Redis(process.env.REDIS)"),
+        ("we use pino. console.log in api/ gets swallowed", "api/a.ts", "console.log(1)"),
+        ("A plain RENAME COLUMN took booking down", "a.sql", "RENAME COLUMN a TO b"),
+        ("RunPython always gets a reverse_code.", "a.py", "RunPython(fill)"),
+        ("requests.get without timeout= hangs for ever", "a.py", "requests.get(url)"),
+        ("through the parser, never raw uart_write from app code", "a.c", "uart_write(x);"),
+        ("ruff replaced black and isort", ".pre-commit-config.yaml", "  - id: black"),
+        ("psycopg2 must not come back", "pyproject.toml", '"psycopg2-binary>=2.9",'),
     ],
 )  # fmt: skip
 def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
@@ -154,8 +165,49 @@ def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [
+        "moment is out, use dayjs",
+        "moment is gone",
+        "moment was replaced by dayjs",
+        "moment is deprecated here",
+        "dayjs, not moment",
+        "moment must not come back",
+        "don't add moment back",
+        "moment is not used any more",
+        "we removed moment in March",
+        "moment is out: we use dayjs with the helpers in src/dates.ts",
+        "We go with dayjs for the dates, not moment",
+        "dates w/ dayjs not moment",
+        "no moment in the checkout",
+    ],
+)
+def test_a_library_that_is_out_is_told_in_many_words(rule):
+    assert breaks(rule, deed("pnpm add moment"))
+    assert not deed("pnpm add dayjs").breaks(rule)
+    if "checkout" not in rule:
+        assert breaks(rule, deed(path="src/a.ts", written="import moment from 'moment'"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "moment 3 is out, we upgrade in May",
+        "moment is out of sync",
+        "The moment is gone in a blink",
+    ],
+)
+def test_what_is_new_or_lost_is_no_library_that_is_out(text):
+    assert not deed(path="src/a.ts", written="import moment from 'moment'").breaks(text)
+
+
+@pytest.mark.parametrize(
     ("rule", "path", "written"),
     [
+        ("cursor.execute is only allowed in apps/job", "apps/job/a.py", "cursor.execute(sql)"),
+        ("requests.get without timeout= hangs for ever", "a.py", "requests.get(url, timeout=1)"),
+        ("RunPython always gets a reverse_code", "a.py", "RunPython(fill, reverse_code=noop)"),
+        ("A plain add_index locks, use `algorithm: :soon`", "a.rb", "add_index :a, algorithm: :b"),
         ("No `Store.instance` outside app/lib/data/", "app/lib/data/v.dart", "x = Store.instance"),
         ("Everything in apps/api runs on Workers: no node: imports", "a.ts", "import 'node:fs'"),
         ("no JSON fixtures in tests", "src/a.js", "JSON.parse(text)"),
