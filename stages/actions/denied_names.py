@@ -149,6 +149,12 @@ _MONEY = frozenset(
     " curre cents salar".split()
 )
 _CODE = regex(r"`([^`\n]{2,80})`")
+# Where a tool asks for what a rule speaks against.
+_MADE_SO = {
+    "export default": tuple(
+        DeniedFile(f"*.{kind}.*", existing=False) for kind in ("config", "stories")
+    )
+}
 _SHORTEST = 2
 _CALLED = r"(?:\.\w+)*\("
 _IS_ARGUMENT = regex(r"[a-z]\w*_\w+=?|\w+=|`\w+=?`")
@@ -361,7 +367,7 @@ def _denied(text: str, found: re.Match[str], end: int, form: Form) -> Iterator[D
                 name=name,
                 like_code=like_code,
                 is_key=form.is_key,
-                allowed=allowed,
+                allowed=(*allowed, *_MADE_SO.get(name, ())),
                 places=within,
                 subject=_meant(subject),
                 topic=_meant(topic),

@@ -107,11 +107,24 @@ def test_what_keeps_a_rule_or_only_names_it_does_not(rule, command):
         ("Once merged, a file in db/migrations is never changed", "db/migrations/1.sql"),
         ("vendor/ is patched by hand", "vendor/github.com/x/y.go"),
         ("Please leave src/legacy alone until June", "src/legacy/a.py"),
+        ("src/out is written by codegen. Don't touch it by hand.", "src/out/a.ts"),
+        ("infra/net belongs to the platform team (Ines). Don't change it, ask.", "infra/net/a.tf"),
+        ("The limits are in src/limits.ts. Please don't change them without me.", "src/limits.ts"),
+        ("pnpm-lock.yaml conflicts: never resolve them by hand, take main's", "pnpm-lock.yaml"),
+        ("*.po is generated", "locale/nl/django.po"),
+        ("*.zcml is generated", "src/site.zcml"),
+        ("never edit .po by hand", "locale/nl/django.po"),
+        ("never edit .po files, use Weblate", "locale/nl/django.po"),
     ],
 )  # fmt: skip
 def test_an_edit_breaks_a_rule_that_names_its_file_or_folder(rule, path):
     assert breaks(rule, deed(path=path, replaced="a", written="b"))
     assert not breaks(rule, deed(path="src/gen.py", replaced="a", written="b"))
+
+
+def test_what_is_not_to_be_changed_is_what_the_sentence_before_is_about():
+    rule = "We read src/limits.ts at the start. Don't change the order of the calls."
+    assert not breaks(rule, deed(path="src/limits.ts", replaced="a", written="b"))
 
 
 def test_a_shell_command_that_writes_a_file_edits_it():
@@ -253,6 +266,7 @@ def test_what_a_rule_says_of_the_use_has_to_be_said_of_that_very_use(rule, path,
     ("rule", "there", "elsewhere", "written"),
     [
         ("no `export default` in packages/ui", "packages/ui/a.ts", "web/a.ts", "export default f"),
+        ("no default exports in ui/", "ui/a.ts", "ui/vite.config.ts", "export default f"),
         ("no run() outside apps/job", "apps/api/a.py", "apps/job/a.py", "run()"),
         ("use db(), not run(), see lib/db.py", "api/a.py", "lib/db.py", "run()"),
         ("run() is banned, use apps/*/db.py", "apps/x/a.py", "apps/x/db.py", "run()"),
