@@ -1,4 +1,4 @@
-"""The files that a memory says are not to be changed by hand, by their paths or folders."""
+"""The files that a memory says are not to be changed by hand, and the values that are to stay."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from ...config.patterns import regex
 from .claims import NEGATIONS, NOT, READ_CHARS, cues_in
 from .reading import without_redirects
+from .written import IDENTIFIER, TOKEN, Written, stems
 
 EXTENSIONS = (
     "py|pyi|tsx?|jsx?|mjs|cjs|vue|svelte|go|rs|java|kts?|sql|rb|exs?|erl|cs|cpp|hpp|cc|[ch]|m|dart"
@@ -32,6 +33,7 @@ _PLACE = regex(
     r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*"
     rf"|(?<![\w./-])\w[\w-]*(?:\.[\w-]+)*\.(?:{EXTENSIONS})\b(?!\(|\.\w)"
 )
+_TOLD = regex(r"`?\s+(?:was|were|had|got|broke)\b", re.I)
 _REASON = regex(r"\b(?:after|because|since|when|once|as|broke|breaks|grew|otherwise)\b", re.I)
 _APART = regex(r"[:,;(–—]")
 _SENTENCE = regex(r"[.!?;](?:\s|\Z)|\n")
@@ -208,6 +210,150 @@ def where_it_holds(
             is_scope = is_near and not outside and IS_SCOPE.search(text, end, at) is not None
         if is_scope:
             within.append(DeniedFile(path, existing=False))
-        elif not (end <= at < stop and _REASON.search(text, end, at)):
+        elif not (
+            _TOLD.match(text, place.end()) or (end <= at < stop and _REASON.search(text, end, at))
+        ):
             allowed.append(DeniedFile(path, existing=False))
     return tuple(within), tuple(allowed)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+_NUMBER = r"v?\d+(?:\.\d+)+|\d+[A-Za-z]{1,3}|\d{2,}"
+_VALUE = rf"(?P<value>True\b|False\b|true\b|false\b|'[^'\n]{{1,40}}'|\"[^\"\n]{{1,40}}\"|{_NUMBER})"
+_KEY = r"`?(?P<key>[@A-Za-z_][\w./-]*\w)`?"
+_CODE = (
+    r"(?:`(?P<code>[^`\n]{4,80})`|(?P<plain>[A-Za-z_][\w.-]*\s?[:=]\s?(?:'[^'\n]{1,40}'"
+    r"|\"[^\"\n]{1,40}\"|\w[\w.-]*)))"
+)
+_STAY = (
+    r"(?:(?:must|has to|have to|needs? to|should|shall)\s+(?:always\s+)?(?:stay|remain)"
+    r"|stays|remains)"
+)
+_LOWER = "lower|reduce|decrease|cut|shrink|downgrade"
+_RAISE = "raise|increase|bump|upgrade|update"
+_STAYS = (
+    regex(rf"{_CODE}(?:\s+(?:in|from)\s+\S+)?\s+{_STAY}\b", re.IGNORECASE),
+    regex(
+        rf"\b{NOT}\s+(?:ever\s+)?(?:remove|delete|drop|touch|change)\s+(?:the\s+|our\s+)?{_CODE}",
+        re.IGNORECASE,
+    ),
+    regex(
+        rf"(?:\A|(?<=[.;:,]\s)|(?<=\n))(?P<what>[^.;:\n]{{2,60}}?)\s+(?:{_STAY}(?:\s+(?:at|on))?"
+        rf"|(?:is|are)\s+pinned\s+(?:to|at))\s+`?{_VALUE}",
+        re.IGNORECASE,
+    ),
+)
+_NOT_SET = regex(
+    rf"{_KEY}\s+(?:must|should|may|can|is)\s?(?:n[o'’]t|\s?never)\s+(?:ever\s+)?(?:be\s+)?(?:set\s+to\s+)?"
+    rf"`?{_VALUE}|\b{NOT}\s+(?:ever\s+)?set\s+(?:the\s+)?{_KEY.replace('key', 'other')}"
+    rf"\s*(?:=|:|to\b)\s*`?{_VALUE.replace('value', 'to')}",
+    re.IGNORECASE,
+)
+_MOVED = regex(
+    rf"\b{NOT}\s+(?:ever\s+)?(?:(?P<down>{_LOWER})|(?P<up>{_RAISE})|change)\s+(?:the\s+)?{_KEY}"
+    rf"(?:\s+(?:past|above|beyond|over|below|under)\s+(?P<limit>{_NUMBER}|\d+)"
+    r"|(?=\s+(?:in|to|above|below|over)\b|\s*(?:[.,;:!)–—-]|\Z|\n)))",
+    re.IGNORECASE,
+)
+_VALUE_CUES = NEGATIONS | frozenset("stay stays remain remains pinned".split())
+_AMOUNT = regex(r"v?(\d+(?:\.\d+)*)([A-Za-z]*)")
+_SPACE = regex(r"['\"`]|[ \t]+(?=[ \t:=])|(?<=[:=])[ \t]+")
+
+
+class KeptValue(Struct, frozen=True, dict=True):
+    """A value that is to stay, or one that is not to be set.
+
+    ``kind`` is "stay" for a piece of code that is not to go, one of which the line or the path
+    shares a word with ``subject`` if that is known; "not" for the ``value`` that ``key`` must not
+    get; "up", "down" and "any" for how the value of ``key`` is not to move, with ``value`` as the
+    limit if there is one. It holds within ``places`` if any.
+    """
+
+    kind: str
+    key: str
+    value: str
+    places: tuple[DeniedFile, ...]
+    subject: frozenset[str] = frozenset()
+
+    def keys(self) -> Iterator[str]:
+        """What an action has to take away, or to set; see ``Written.changes``."""
+        if self.kind == "stay":
+            yield f"gone {max(TOKEN.findall(self.value), key=len, default='').casefold()}"
+        else:
+            name = IDENTIFIER.findall(self.key)[-1].casefold()
+            yield from (f"set {name}", f"name {name}")
+
+    def is_lost_by(self, written: Written) -> bool:
+        """Whether what is new changes it, where it is to stay."""
+        if self.places and not any(place.holds(written.path) for place in self.places):
+            return False
+        if self.kind == "stay":
+            return self._goes(written)
+        if self.kind == "not":
+            value = _SPACE.sub("", self.value)
+            return value in self._values(written.added) and value not in self._values(
+                written.removed
+            )
+        return self._moves(written)
+
+    def _goes(self, written: Written) -> bool:
+        value = _SPACE.sub("", self.value)
+        kept = re.compile(rf"(?<![\w.]){re.escape(value)}(?!\w)")
+        if not written.removed or kept.search(_SPACE.sub("", written.added)):
+            return False
+        about = stems(written.path)
+        return any(
+            kept.search(_SPACE.sub("", line))
+            and (not self.subject or self.subject & (about | stems(line)))
+            for line in written.removed.split("\n")
+        )
+
+    def _values(self, code: str) -> list[str]:
+        name = rf"(?<![\w.-])(?:[\w@]+/)?{re.escape(self.key)}[\"']?\s*"
+        found = re.findall(rf"{name}(?:[<>~^!=]=|[:=@])\s*[\"']?[~^>=]*([\w.-]+)", code, re.I)
+        return [value.strip() for value in found]
+
+    def _moves(self, written: Written) -> bool:
+        installed = "\n".join(written.commands)
+        new, old = (
+            self._values(written.added) + self._values(installed),
+            self._values(written.removed),
+        )
+        limit = self.value or (old[0] if old else "")
+        if not limit:
+            return bool(new) and self.kind == "up" and not written.path
+        return any(self._is_past(limit, value) for value in new)
+
+    def _is_past(self, limit: str, value: str) -> bool:
+        before, after = _AMOUNT.fullmatch(limit), _AMOUNT.fullmatch(value)
+        if before is None or after is None or before[2] != after[2] or self.kind == "any":
+            return limit != value
+        old, new = (tuple(map(int, one[1].split("."))) for one in (before, after))
+        if self.value:
+            new = new[: len(old)]
+        return new > old if self.kind == "up" else new < old
+
+
+def values_kept(text: str) -> Iterator[KeptValue]:
+    """The values that the memory ``text`` says are to stay as they are."""
+    text = text[:READ_CHARS]
+    if cues_in(text).isdisjoint(_VALUE_CUES):
+        return
+    for form in _STAYS:
+        for found in form.finditer(text):
+            said = found.groupdict()
+            value = said.get("code") or said.get("plain") or said.get("value") or ""
+            subject = stems(said.get("what") or "")
+            if IDENTIFIER.search(value) or subject:
+                yield KeptValue("stay", "", value, _places(text, found), subject)
+    for found in _NOT_SET.finditer(text):
+        key, value = found["key"] or found["other"], found["value"] or found["to"]
+        yield KeptValue("not", key, value, _places(text, found))
+    for found in _MOVED.finditer(text):
+        kind = "up" if found["up"] else "down" if found["down"] else "any"
+        yield KeptValue(kind, found["key"], found["limit"] or "", _places(text, found))
+
+
+def _places(text: str, found: re.Match[str]) -> tuple[DeniedFile, ...]:
+    return where_it_holds(text, found.span(), found.start(), outside=False)[0]

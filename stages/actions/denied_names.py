@@ -56,8 +56,7 @@ _IN_JAPANESE = regex(
     rf"(?P<names>{_NAME})\s*(?:ではなく|は使わない|は使用禁止|は禁止)", re.IGNORECASE | re.ASCII
 )
 _SET = regex(
-    rf"\b{NOT}\s+(?:ever\s+|just\s+)?(?:set(?:ting)?|chang(?:e|ing)|bump(?:ing)?|rais(?:e|ing)"
-    rf"|lower(?:ing)?)\s+(?:the\s+)?(?P<names>{_NAME})(?=\s+(?:in|to|above|below|over)\b)",
+    rf"\b{NOT}\s+(?:ever\s+|just\s+)?set(?:ting)?\s+(?:the\s+)?(?P<names>{_NAME})(?=\s+(?:in|to|above|below|over)\b)",
     re.IGNORECASE,
 )
 _AWAY = (
@@ -212,7 +211,7 @@ class DeniedName(Struct, frozen=True, dict=True):
     def _is_denied(self, use: str, written: Written) -> bool:
         if self.lacking:
             return self._lacks(use)
-        if self.unless and not self.unless.isdisjoint(IDENTIFIER.findall(use)):
+        if self.unless and not self.unless.isdisjoint(IDENTIFIER.findall(written.added)):
             return False
         return self._is_meant(stems(use) if self.near else written.stems, self.subject)
 
@@ -244,7 +243,7 @@ class DeniedName(Struct, frozen=True, dict=True):
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         name = re.escape(self.name.removesuffix("()").strip("."))
-        if self.is_key:
+        if self.is_key and "=" not in name:
             return re.compile(rf"(?<![\w.$-]){name}[\"']?\s*[:=]")
         if self.lacking:
             return re.compile(rf"(?<![\w$]){name}\(")

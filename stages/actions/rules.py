@@ -14,7 +14,14 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .denied_commands import TRIES, DeniedCommand, commands_against
-from .denied_files import DeniedFile, file_keys, files_against, files_written
+from .denied_files import (
+    DeniedFile,
+    KeptValue,
+    file_keys,
+    files_against,
+    files_written,
+    values_kept,
+)
 from .denied_names import DeniedName, names_against
 from .reading import ActionText, looks, plain_commands
 from .written import Written, without_comments
@@ -42,12 +49,15 @@ class Rules(Struct, frozen=True):
     commands: tuple[DeniedCommand, ...]
     files: tuple[DeniedFile, ...]
     names: tuple[DeniedName, ...]
+    values: tuple[KeptValue, ...]
 
     def keys(self) -> Iterator[str]:
         """What an action has to name to break one of them; see ``Deed.keys``."""
         yield from (f"run {denied.key}" for denied in self.commands)
         yield from (f"file {denied.key}" for denied in self.files)
         yield from (f"name {denied.key}" for denied in self.names if denied.key)
+        for kept in self.values:
+            yield from kept.keys()
 
 
 @lru_cache(maxsize=256)
@@ -55,7 +65,8 @@ def rules_of(text: str) -> Rules:
     """The rules that the memory ``text`` states."""
     files = tuple(dict.fromkeys(files_against(text)))
     commands = tuple(dict.fromkeys(commands_against(text)))
-    return Rules(commands, files, tuple(dict.fromkeys(names_against(text))))
+    names = tuple(dict.fromkeys(names_against(text)))
+    return Rules(commands, files, names, tuple(dict.fromkeys(values_kept(text))))
 
 
 class Deed:
@@ -89,6 +100,7 @@ class Deed:
                 *(f"run {head}" for head in heads),
                 *(f"file {key}" for key in files if key),
                 *(f"name {name}" for name in self._code.identifiers()),
+                *self._code.changes(),
             )
         )
 
@@ -96,6 +108,8 @@ class Deed:
         """Whether this breaks a rule that the memory ``text`` states by name."""
         rules = rules_of(text)
         if any(map(self._changes_file, rules.files)):
+            return True
+        if any(kept.is_lost_by(self._code) for kept in rules.values):
             return True
         is_shared = SHARED_PLACE.search(text) is not None
         if any(self._runs(denied, is_shared) for denied in rules.commands):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 from msgspec import Struct
@@ -34,6 +35,11 @@ _HOOK = regex(r"^- id:\s*([\w-]+)", re.MULTILINE)
 _VERSION = regex(r"(?<=.)[@=<>~!\[].*|-binary\b.*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
 """A name in code, or in the name of an option."""
+
+TOKEN = regex(r"\w+(?:\.\d+)*")
+"""A name or a number in code."""
+
+_SET = regex(r"([A-Za-z_]\w*(?:-\w+)*)[\"']?\s*(?:[<>~!^]?=|:)")
 
 
 _WORD = regex(r"[a-z]{3,}")
@@ -72,6 +78,11 @@ class Written(Struct, frozen=True, dict=True):
         heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
         named = {name.casefold().removesuffix("-binary") for name in new.union(ran)}
         return named | TYPES.intersection(heads)
+
+    def changes(self) -> Iterator[str]:
+        """What it sets ("set debug"), and each word of what it takes away ("gone 2gi"), folded."""
+        yield from (f"set {name.casefold()}" for name in set(_SET.findall(self.added)))
+        yield from (f"gone {name.casefold()}" for name in set(TOKEN.findall(self.removed)))
 
     @cached_property
     def stems(self) -> frozenset[str]:

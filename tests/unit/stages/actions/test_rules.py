@@ -168,6 +168,7 @@ def test_what_is_only_added_to_breaks_no_rule_about_the_files_that_are_there():
         ("requests.get without timeout= hangs for ever", "a.py", "requests.get(url)"),
         ("through the parser, never raw uart_write from app code", "a.c", "uart_write(x);"),
         ("ruff replaced black and isort", ".pre-commit-config.yaml", "  - id: black"),
+        ("No jest imports. apps/job was the last one", "apps/job/a.ts", "x } from 'jest'"),
         ("psycopg2 must not come back", "pyproject.toml", '"psycopg2-binary>=2.9",'),
     ],
 )  # fmt: skip
@@ -175,6 +176,55 @@ def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
     assert breaks(rule, deed(path=path, written=written))
     assert not breaks(rule, deed(path=path, replaced=written, written="pass"))
     assert not breaks(rule, deed(path="docs/rules.md", written=written))
+
+
+STANDALONE = "output: 'standalone' in web/next.config.mjs must stay, the Dockerfile copies it"
+PINNED = (
+    "Node is pinned to 20.11. 22 breaks sharp, so don't touch the `FROM node:20.11-alpine` lines."
+)
+MEMORY = "The memory limit of the worker stays at 2Gi: with 1Gi it was killed"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "old", "broken", "kept"),
+    [
+        (STANDALONE, "web/next.config.mjs", "output: 'standalone',", "output: 'x',", ""),
+        ("don't remove `lock_timeout`", "a.py", "lock_timeout=5", "", "lock_timeout=9"),
+        (PINNED, "api/Dockerfile", "FROM node:20.11-alpine AS a", "FROM node:22-alpine AS a", ""),
+        ("DEBUG must stay False in prod.py", "prod.py", "DEBUG = False", "DEBUG = True", ""),
+        (MEMORY, "k8s/worker.yaml", "memory: 2Gi", "memory: 1Gi", "memory: 2Gi # as it was"),
+        ("don't lower memory in a.yaml", "a.yaml", "memory: 2Gi", "memory: 1Gi", "memory: 3Gi"),
+        ("never upgrade zod", "package.json", '"zod": "5.1"', '"zod": "6.0"', '"zx": "6.0"'),
+        ("Don't bump zod past 5.14", "go.mod", "zod = 5.1", "zod = 6.0", "zod = 5.14.2"),
+        ("never change PORT in a.env", "a.env", "PORT=80", "PORT=81", "HOST=81"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_to_stay_is_not_changed(rule, path, old, broken, kept):
+    assert breaks(rule, deed(path=path, replaced=old, written=broken))
+    assert not breaks(rule, deed(path=path, replaced=f"x\n{old}", written=f"y\n{kept or old}"))
+    assert not breaks(rule, deed(path="src/other.py", replaced="DEBUG = 1", written="DEBUG = 2"))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "prod.py: DEBUG must never be True there, the rest comes from the environment",
+        "never set DEBUG = True in prod.py",
+        "Never set DEBUG to True in prod.py",
+    ],
+)
+def test_a_value_that_must_not_be_is_not_set(rule):
+    assert breaks(rule, deed(path="prod.py", replaced="DEBUG = False", written="DEBUG = True"))
+    assert breaks(rule, deed(path="prod.py", written="DEBUG = True"))
+    assert not breaks(rule, deed(path="test.py", written="DEBUG = True"))
+    assert not breaks(rule, deed(path="prod.py", replaced="DEBUG = True", written="DEBUG = False"))
+
+
+def test_a_version_that_is_too_new_is_not_installed():
+    rule = "Don't bump Prisma past 5.14: 5.15 breaks the transactions"
+    assert breaks(rule, deed("pnpm add -E prisma@5.16.1 @prisma/client@5.16.1"))
+    assert not breaks(rule, deed("pnpm add prisma@5.14.0"))
+    assert not breaks(rule, deed("pnpm exec prisma generate"))
 
 
 @pytest.mark.parametrize(
