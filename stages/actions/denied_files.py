@@ -297,6 +297,11 @@ class KeptValue(Struct, frozen=True, dict=True):
             )
         return self._moves(written)
 
+    def is_kept_by(self, written: Written) -> bool:
+        """Whether it is to stay, and is only used."""
+        value = _SPACE.sub("", self.value)
+        return self.kind == "stay" and any(value in _SPACE.sub("", one) for one in written.commands)
+
     def _goes(self, written: Written) -> bool:
         value = _SPACE.sub("", self.value)
         kept = re.compile(rf"(?<![\w.]){re.escape(value)}(?!\w)")

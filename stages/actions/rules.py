@@ -24,7 +24,7 @@ from .denied_files import (
 )
 from .denied_names import DeniedName, names_against
 from .reading import ActionText, looks, plain_commands
-from .written import Written, without_comments
+from .written import Written, replaced_by, without_comments
 
 DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
 """A file in which a rule may be written down without being broken."""
@@ -90,6 +90,8 @@ class Deed:
             commands=tuple(one for one in self._ran if not TRIES.search(one)),
             said=self._said,
         )
+        replaced = (code for one in self._changes for code in replaced_by(one, self._said))
+        self._codes = (self._code, *(one for one in replaced if not DOCUMENT.search(one.path)))
 
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
@@ -99,8 +101,8 @@ class Deed:
             (
                 *(f"run {head}" for head in heads),
                 *(f"file {key}" for key in files if key),
-                *(f"name {name}" for name in self._code.identifiers()),
-                *self._code.changes(),
+                *(f"name {name}" for code in self._codes for name in code.identifiers()),
+                *(key for code in self._codes for key in code.changes()),
             )
         )
 
@@ -109,14 +111,14 @@ class Deed:
         rules = rules_of(text)
         if any(map(self._changes_file, rules.files)):
             return True
-        if any(kept.is_lost_by(self._code) for kept in rules.values):
+        if any(kept.is_lost_by(code) for kept in rules.values for code in self._codes):
             return True
         is_shared = SHARED_PLACE.search(text) is not None
         if any(self._runs(denied, is_shared) for denied in rules.commands):
             return True
         if is_shared and self._is_harmless:
             return False
-        return any(denied.is_used_by(self._code) for denied in rules.names)
+        return any(denied.is_used_by(code) for denied in rules.names for code in self._codes)
 
     def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
         """Whether a command is ``denied``; what is not to be done to others may be done locally."""
@@ -132,7 +134,8 @@ class Deed:
         rules = rules_of(text)
         if any(denied.is_about(one) for denied in rules.commands for one in self._ran):
             return True
-        return any(denied.is_kept_by(self._code) for denied in rules.names)
+        own = (*rules.names, *rules.values)
+        return any(one.is_kept_by(code) for one in own for code in self._codes)
 
     def _changes_file(self, denied: DeniedFile) -> bool:
         if any(map(denied.holds, self._written)):

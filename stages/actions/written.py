@@ -152,3 +152,17 @@ def stems(text: str) -> frozenset[str]:
     """The beginnings of the words of ``text`` that say something."""
     words = _WORD.findall(text.casefold())
     return frozenset(word[:_STEM] for word in words if word not in FILLER)
+
+
+_REPLACES = regex(
+    r"(?:sudo +)?(?:sed|perl)\b.*? -[a-zA-Z]*i.*?['\"\s]s(?P<by>[/|#,])"
+    r"(?P<old>(?:(?!(?P=by)).){1,200})(?P=by)(?P<new>(?:(?!(?P=by)).){0,200})(?P=by)\S*"
+)
+
+
+def replaced_by(command: str, said: str) -> Iterator[Written]:
+    """What the single ``command`` replaces in files, as a change of each of them."""
+    if found := _REPLACES.match(command):
+        old, new = (found[which].replace("\\", "") for which in ("old", "new"))
+        for path in command[found.end() :].split():
+            yield Written(path=path, added=new, removed=old, commands=(), said=said)

@@ -205,6 +205,12 @@ def test_a_value_that_is_to_stay_is_not_changed(rule, path, old, broken, kept):
     assert not breaks(rule, deed(path="src/other.py", replaced="DEBUG = 1", written="DEBUG = 2"))
 
 
+def test_a_command_that_replaces_a_value_changes_it_and_one_that_uses_it_keeps_it():
+    assert breaks(PINNED, deed("sed -i 's/node:20.11-alpine/node:22-alpine/' apps/*/Dockerfile"))
+    assert not breaks(PINNED, deed("sed -i 's/npm ci/npm i/' apps/*/Dockerfile"))
+    assert deed("docker run --rm node:20.11-alpine node -v").keeps(PINNED)
+
+
 @pytest.mark.parametrize(
     "rule",
     [
