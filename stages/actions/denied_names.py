@@ -120,7 +120,7 @@ _NEEDED = regex(
 _SAID_AS = regex(r"\bdefault exports?\b", re.IGNORECASE)
 # "No JSON fixtures" is about fixtures: what is denied has to be the whole of it.
 _END = regex(
-    r"\s*(?:[.,;:!?)(—–。，、；-]|\Z|\n|please\b|here\b|anywhere\b|any ?more\b"
+    r"\s*(?:[.,;:!?)(—–。，、；]|-(?![\w-])|\Z|\n|please\b|here\b|anywhere\b|any ?more\b"
     r"|back\b|either\b|directly\b|by hand\b|manually\b|yourself\b|locally\b|ever again\b|because\b"
     r"|since\b)"
 )

@@ -13,7 +13,7 @@ from ...config.patterns import regex
 _COMMENT = regex(r"\s*(?:#(?!\[|include)|//|\*|--\s|/\*|\"\"\"|<!--)")
 _COMMENT_BEHIND = regex(r"\s(?://|#)\s.*")
 _IMPORTS = regex(
-    r"^\s*(?:import|from)\s+([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
+    r"^\s*(?:import|from)\s+(?:static\s+|type\s+)?([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
     r"|^\s*import\s+['\"](@?[\w-]+(?:/[\w.-]+)?)|\brequire\(\s*['\"](@?[\w-]+(?:/[\w.-]+)?)"
     r"|^\s*use\s+([A-Za-z_]\w*)|^\s*(?:import\s+)?(?:\w+\s+)?\"(?:[\w.-]+/)+([\w-]+)\"\s*$"
     r"|^\s*(?:using|alias)\s+([A-Za-z_]\w*)",

@@ -353,6 +353,7 @@ def test_a_rule_that_is_kept_is_known_to_be_kept():
     [
         ("Never edit files in gen/", "node gen/check.js 2>&1 | tail -5"),
         ("Never edit files in gen/", "cp gen/x.ts src/"),
+        ("No sed -z, no date -d there, it is busybox", "sed -i s/a/b/ a.txt"),
         ("Never edit files in gen/", "cat gen/x.ts > /tmp/x"),
         ("If the tests fail, run `make clean` first.", "make clean"),
         (
