@@ -231,7 +231,7 @@ _STAY = (
     r"|stays|remains)"
 )
 _LOWER = "lower|reduce|decrease|cut|shrink|downgrade"
-_RAISE = "raise|increase|bump|upgrade|update"
+_RAISE = "raise|increase|bump|upgrade"
 _STAYS = (
     regex(rf"{_CODE}(?:\s+(?:in|from)\s+\S+)?\s+{_STAY}\b", re.IGNORECASE),
     regex(
@@ -251,12 +251,13 @@ _NOT_SET = regex(
     re.IGNORECASE,
 )
 _MOVED = regex(
-    rf"\b{NOT}\s+(?:ever\s+)?(?:(?P<down>{_LOWER})|(?P<up>{_RAISE})|change)\s+(?:the\s+)?{_KEY}"
+    rf"\b{NOT}\s+(?:ever\s+)?(?:(?P<down>{_LOWER})|(?P<up>{_RAISE})|change|update)\s+(?:the\s+)?{_KEY}"
     rf"(?:\s+(?:past|above|beyond|over|below|under)\s+(?P<limit>{_NUMBER}|\d+)"
     r"|(?=\s+(?:in|to|above|below|over)\b|\s*(?:[.,;:!)–—-]|\Z|\n)))",
     re.IGNORECASE,
 )
 _VALUE_CUES = NEGATIONS | frozenset("stay stays remain remains pinned".split())
+_CODE_WORD = regex(r".[A-Z_.\d]")
 _AMOUNT = regex(r"v?(\d+(?:\.\d+)*)([A-Za-z]*)")
 _SPACE = regex(r"['\"`]|[ \t]+(?=[ \t:=])|(?<=[:=])[ \t]+")
 
@@ -357,7 +358,9 @@ def values_kept(text: str) -> Iterator[KeptValue]:
         yield KeptValue("not", key, value, _places(text, found))
     for found in _MOVED.finditer(text):
         kind = "up" if found["up"] else "down" if found["down"] else "any"
-        yield KeptValue(kind, found["key"], found["limit"] or "", _places(text, found))
+        places = _places(text, found)
+        if kind != "any" or places or _CODE_WORD.search(found["key"]):
+            yield KeptValue(kind, found["key"], found["limit"] or "", places)
 
 
 def _places(text: str, found: re.Match[str]) -> tuple[DeniedFile, ...]:

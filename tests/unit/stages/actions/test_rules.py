@@ -226,6 +226,12 @@ def test_a_value_that_must_not_be_is_not_set(rule):
     assert not breaks(rule, deed(path="prod.py", replaced="DEBUG = True", written="DEBUG = False"))
 
 
+def test_a_plain_word_that_is_not_to_be_changed_is_no_value():
+    renamed = deed(path="a.py", replaced="name = 1", written="name = 2")
+    assert not renamed.breaks("Don't change the name, clients depend on it")
+    assert not renamed.breaks("We stay with what we have: the name stays until 2027")
+
+
 def test_a_version_that_is_too_new_is_not_installed():
     rule = "Don't bump Prisma past 5.14: 5.15 breaks the transactions"
     assert breaks(rule, deed("pnpm add -E prisma@5.16.1 @prisma/client@5.16.1"))
@@ -385,7 +391,16 @@ def test_rules_are_kept_apart_by_what_is_shared_and_what_is_ones_own():
 
 
 @pytest.mark.parametrize(
-    "piece", ["never use a.b/", "a/b.py is ", "no `", "`a` without -", "not a, "]
+    "piece",
+    [
+        "never use a.b/",
+        "a/b.py is ",
+        "no `",
+        "`a` without -",
+        "not a, ",
+        "never set a=2b ",
+        "x is out, ",
+    ],
 )
 def test_hostile_memories_and_actions_end_soon(piece):
     with ends_soon():
