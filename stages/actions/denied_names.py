@@ -342,7 +342,7 @@ def _denied(text: str, found: re.Match[str], end: int, form: Form) -> Iterator[D
     topic = stems(what) - _EVERYWHERE if is_limited else frozenset()
     is_whole = bool(limit or not form.is_limited or _END.match(text, end))
     codes = " ".join(_CODE.findall(text)) if group == "other" and form.is_code else ""
-    sentence = text[slice(*sentence_of(text, found.start(group), end))]
+    so_far = text[: sentence_of(text, found.start(group), end)[1]]  # the rest is mostly a story
     in_path = IS_SCOPE.search(text, 0, found.start(group)) is not None
     for part in _parts(found[group], in_path):
         name = part.strip("`").rstrip(".,;:")
@@ -359,7 +359,7 @@ def _denied(text: str, found: re.Match[str], end: int, form: Form) -> Iterator[D
         )
         says = is_code or name.casefold() not in FILLER
         if says and (like_code or (is_whole and not form.is_code)):
-            about = stems((sentence if is_type else text).replace(name, "")) - stems(name)
+            about = stems((so_far if is_type else text).replace(name, "")) - stems(name)
             near = is_type or bool(limit and _IS_NEAR.match(limit["how"]))
             subject = about if form.has_subject and not _RAW.search(found[0]) else frozenset()
             yield DeniedName(

@@ -134,8 +134,11 @@ class Deed:
         rules = rules_of(text)
         if any(denied.is_about(one) for denied in rules.commands for one in self._ran):
             return True
-        own = (*rules.names, *rules.values)
-        return any(one.is_kept_by(code) for one in own for code in self._codes)
+        return any(
+            any(one.is_kept_by(code) for one in rules.names)
+            or any(one.is_kept_by(code) for one in rules.values)
+            for code in self._codes
+        )
 
     def _changes_file(self, denied: DeniedFile) -> bool:
         if any(map(denied.holds, self._written)):

@@ -310,6 +310,7 @@ BANNED = (
         (FLOAT, "app/geo.py", "fee: float = 0", "lat = float(found['lat'])"),
         (FLOAT, "app/chart.py", "float(invoice.sum)", "ratio = float(done) / total"),
         ("Never use FloatField for money", "a.py", "price = FloatField()", "size = FloatField()"),
+        ("Money is cents. Never a float.", "a.py", "fee: float", "x: float"),
         (NO_NULL, "a.py", "CharField(\n  max=3,\n  null=True,\n)", "x = DateField(null=True)"),
         (NO_NULL, "a.py", "x = CharField(null=True)", "CharField()\nx = TextField(null=True)"),
         (REVERSE, "m.py", "[RunPython(fill)]", "[RunPython(fill, reverse_code=noop)]"),
