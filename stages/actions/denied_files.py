@@ -75,13 +75,13 @@ _DENIALS = (
     ),
     # "infra/net belongs to the platform team. Don't change it": what a sentence is about is "it".
     regex(
-        rf"{_FIRST}(?:(?<=\.)|[^.;!?\n]{{0,100}}[.;!?])\s+(?:so\s+|please\s+|and\s+)?{NOT}\s+(?:ever\s+)?{_CHANGES}"
-        rf"\s+{_IT}\b",
+        rf"{_FIRST}(?:(?<=\.)|[^.;!?\n]{{0,100}}[.;!?])\s+(?:so\s+|please\s+|and\s+)?"
+        rf"{NOT}\s+(?:ever\s+)?{_CHANGES}\s+{_IT}\b",
         re.IGNORECASE,
     ),
     regex(
-        rf"{_FIRST}\s+(?:merge\s+)?conflicts?\b[^.;\n]{{0,30}}?\b{NOT}\s+(?:ever\s+)?(?:resolve|merge|fix)"
-        rf"\s+{_IT}\s+(?:by hand|manually)\b",
+        rf"{_FIRST}\s+(?:merge\s+)?conflicts?\b[^.;\n]{{0,30}}?\b{NOT}\s+"
+        rf"(?:ever\s+)?(?:resolve|merge|fix)\s+{_IT}\s+(?:by hand|manually)\b",
         re.IGNORECASE,
     ),
 )
@@ -245,8 +245,9 @@ _STAYS = (
     ),
 )
 _NOT_SET = regex(
-    rf"{_KEY}\s+(?:must|should|may|can|is)\s?(?:n[o'’]t|\s?never)\s+(?:ever\s+)?(?:be\s+)?(?:set\s+to\s+)?"
-    rf"`?{_VALUE}|\b{NOT}\s+(?:ever\s+)?set\s+(?:the\s+)?{_KEY.replace('key', 'other')}"
+    rf"{_KEY}\s+(?:must|should|may|can|is)\s?(?:n[o'’]t|\s?never)\s+"
+    rf"(?:ever\s+)?(?:be\s+)?(?:set\s+to\s+)?`?{_VALUE}"
+    rf"|\b{NOT}\s+(?:ever\s+)?set\s+(?:the\s+)?{_KEY.replace('key', 'other')}"
     rf"\s*(?:=|:|to\b)\s*`?{_VALUE.replace('value', 'to')}",
     re.IGNORECASE,
 )

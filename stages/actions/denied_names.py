@@ -56,7 +56,8 @@ _IN_JAPANESE = regex(
     rf"(?P<names>{_NAME})\s*(?:ではなく|は使わない|は使用禁止|は禁止)", re.IGNORECASE | re.ASCII
 )
 _SET = regex(
-    rf"\b{NOT}\s+(?:ever\s+|just\s+)?set(?:ting)?\s+(?:the\s+)?(?P<names>{_NAME})(?=\s+(?:in|to|above|below|over)\b)",
+    rf"\b{NOT}\s+(?:ever\s+|just\s+)?set(?:ting)?\s+(?:the\s+)?(?P<names>{_NAME})"
+    r"(?=\s+(?:in|to|above|below|over)\b)",
     re.IGNORECASE,
 )
 _AWAY = (
