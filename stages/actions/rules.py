@@ -14,10 +14,17 @@ from msgspec import Struct
 
 from ...config.patterns import regex
 from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
-from .denied_files import DeniedFile, file_keys, files_against, files_written
+from .denied_files import (
+    DeniedFile,
+    KeptValue,
+    file_keys,
+    files_against,
+    files_written,
+    values_kept,
+)
 from .denied_names import DeniedName, names_against
 from .reading import CI_FILE, ActionText, as_usual, looks, plain_commands, script_commands
-from .written import Written, without_comments
+from .written import Written, replaced_by, without_comments
 
 DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
 """A file in which a rule may be written down without being broken."""
@@ -49,12 +56,15 @@ class Rules(Struct, frozen=True):
     commands: tuple[DeniedCommand, ...]
     files: tuple[DeniedFile, ...]
     names: tuple[DeniedName, ...]
+    values: tuple[KeptValue, ...]
 
     def keys(self) -> Iterator[str]:
         """What an action has to name to break one of them; see ``Deed.keys``."""
         yield from (f"run {denied.key}" for denied in self.commands)
         yield from (f"file {denied.key}" for denied in self.files)
         yield from (f"name {denied.key}" for denied in self.names if denied.key)
+        for kept in self.values:
+            yield from kept.keys()
 
 
 @lru_cache(maxsize=256)
@@ -62,7 +72,8 @@ def rules_of(text: str) -> Rules:
     """The rules that the memory ``text`` states."""
     files = tuple(dict.fromkeys(files_against(text)))
     commands = tuple(dict.fromkeys(commands_against(text)))
-    return Rules(commands, files, tuple(dict.fromkeys(names_against(text))))
+    names = tuple(dict.fromkeys(names_against(text)))
+    return Rules(commands, files, names, tuple(dict.fromkeys(values_kept(text))))
 
 
 class Deed:
@@ -79,7 +90,7 @@ class Deed:
         self._written = tuple(path for one in self._changes for path in files_written(one))
         self._is_new = not action.is_existing
         self._is_ordered = action.is_ordered
-        said = (action.path, action.purpose, *self._changes, *action.added)
+        said = (action.path, action.purpose, *self._changes)
         self._said = "\n".join(said)
         self._is_harmless = HARMLESS_PLACE.search("\n".join(action.added)) is not None
         self._code = Written(
@@ -89,6 +100,8 @@ class Deed:
             commands=tuple(one for one in self._ran if not TRIES.search(one)),
             said=self._said,
         )
+        replaced = (code for one in self._changes for code in replaced_by(one, self._said))
+        self._codes = (self._code, *(one for one in replaced if not DOCUMENT.search(one.path)))
 
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
@@ -98,7 +111,8 @@ class Deed:
             (
                 *(f"run {head}" for head in heads),
                 *(f"file {key}" for key in files if key),
-                *(f"name {name}" for name in self._code.identifiers()),
+                *(f"name {name}" for code in self._codes for name in code.identifiers()),
+                *(key for code in self._codes for key in code.changes()),
             )
         )
 
@@ -107,13 +121,15 @@ class Deed:
         rules = rules_of(text)
         if any(map(self._changes_file, rules.files)):
             return True
+        if any(kept.is_lost_by(code) for kept in rules.values for code in self._codes):
+            return True
         is_shared = SHARED_PLACE.search(text) is not None
         is_for_ci = self._is_of_ci and _BY_HAND.search(text) is not None
         if not is_for_ci and any(self._runs(denied, is_shared) for denied in rules.commands):
             return not self._did_first(text)
         if is_shared and self._is_harmless:
             return False
-        return any(denied.is_used_by(self._code) for denied in rules.names)
+        return any(denied.is_used_by(code) for denied in rules.names for code in self._codes)
 
     def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
         """Whether a command is ``denied``; what is not to be done to others may be done locally."""
@@ -139,13 +155,15 @@ class Deed:
         )
 
     def keeps(self, text: str) -> bool:
-        """Whether this is about a command that the memory ``text`` has a rule for, and keeps it.
+        """Whether this is about what the memory ``text`` has a rule for by name, and keeps it.
 
         A script may hold another form of the command; only an option that is there keeps the rule.
         """
-        return any(
+        rules = rules_of(text)
+        own = (*rules.names, *rules.values)
+        return any(one.is_kept_by(code) for one in own for code in self._codes) or any(
             denied.is_about(one)
-            for denied in rules_of(text).commands
+            for denied in rules.commands
             if denied.lacking or not self._is_script
             for one in self._ran
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from ...config.patterns import regex
 _COMMENT = regex(r"\s*(?:#(?!\[|include)|//|\*|--\s|/\*|\"\"\"|<!--)")
 _COMMENT_BEHIND = regex(r"\s(?://|#)\s.*")
 _IMPORTS = regex(
-    r"^\s*(?:import|from)\s+([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
+    r"^\s*(?:import|from)\s+(?:static\s+|type\s+)?([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
     r"|^\s*import\s+['\"](@?[\w-]+(?:/[\w.-]+)?)|\brequire\(\s*['\"](@?[\w-]+(?:/[\w.-]+)?)"
     r"|^\s*use\s+([A-Za-z_]\w*)|^\s*(?:import\s+)?(?:\w+\s+)?\"(?:[\w.-]+/)+([\w-]+)\"\s*$"
     r"|^\s*(?:using|alias)\s+([A-Za-z_]\w*)",
@@ -25,14 +26,20 @@ _INSTALL = regex(
 )
 _MANIFEST = regex(
     r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|Pipfile|pubspec\.yaml|requirements[\w/.-]*\.txt"
-    r"|composer\.json|go\.mod|Gemfile)\Z"
+    r"|composer\.json|go\.mod|Gemfile|\.pre-commit-config\.yaml)\Z"
 )
 _REQUIRED = regex(
     r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
 )
-_VERSION = regex(r"(?<=.)[@=<>~!\[].*")
+_HOOK = regex(r"^- id:\s*([\w-]+)", re.MULTILINE)
+_VERSION = regex(r"(?<=.)[@=<>~!\[].*|-binary\b.*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
 """A name in code, or in the name of an option."""
+
+TOKEN = regex(r"\w+(?:\.\d+)*")
+"""A name or a number in code."""
+
+_SET = regex(r"([A-Za-z_]\w*(?:-\w+)*)[\"']?\s*(?:[<>~!^]?=|:)")
 
 
 _WORD = regex(r"[a-z]{3,}")
@@ -43,14 +50,19 @@ FILLER = frozenset(
 )
 """Words that say nothing, or name what is done rather than what is used."""
 
+TYPES = frozenset("float double real decimal varchar any unknown object number string".split())
+"""Names of types, which stand where no library and no call does."""
+
+_TYPE_HEAD = regex(r"([A-Z][a-z]+)[A-Z]\w*")
 _STEM = 5
+_MOST_LINES = 8
 
 
 class Written(Struct, frozen=True, dict=True):
     """What an action writes and runs, as far as it is new.
 
     ``added`` and ``removed`` are lines without comments, ``commands`` those that change something,
-    ``said`` is all that it says of itself, and ``path`` its file.
+    ``said`` is what it says of itself beside what it writes, and ``path`` its file.
     """
 
     path: str
@@ -60,31 +72,71 @@ class Written(Struct, frozen=True, dict=True):
     said: str
 
     def identifiers(self) -> set[str]:
-        """Those that are new, folded."""
+        """Those that are new, folded; a ``FloatField`` is a ``float`` as well."""
         new = set(IDENTIFIER.findall(self.added)) - set(IDENTIFIER.findall(self.removed))
         ran = IDENTIFIER.findall("\n".join(self.commands))
-        return {name.casefold() for name in new.union(ran)}
+        heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
+        named = {name.casefold().removesuffix("-binary") for name in new.union(ran)}
+        return named | TYPES.intersection(heads)
+
+    def changes(self) -> Iterator[str]:
+        """What it sets ("set debug"), and each word of what it takes away ("gone 2gi"), folded."""
+        yield from (f"set {name.casefold()}" for name in set(_SET.findall(self.added)))
+        yield from (f"gone {name.casefold()}" for name in set(TOKEN.findall(self.removed)))
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The beginnings of the words of ``said``."""
-        return stems(self.said)
+        """The beginnings of the words of all of it."""
+        return stems(f"{self.said}\n{self.added}")
+
+    def statement(self, at: int) -> str:
+        """The lines of ``added`` of the call, or the list, that place ``at`` is in."""
+        lines = self.added.split("\n")
+        first = last = self.added.count("\n", 0, at)
+        depth = 0
+        while (depth := depth + _opened(lines[first])) <= 0 < first and last - first < _MOST_LINES:
+            first -= 1
+        if depth <= 0:
+            return lines[last]
+        while last + 1 < len(lines) and last - first < _MOST_LINES:
+            if _opened("\n".join(lines[first : last + 1])) <= 0:
+                break
+            last += 1
+        return "\n".join(lines[first : last + 1])
+
+    @cached_property
+    def installed(self) -> frozenset[str]:
+        """The packages that a command installs, folded."""
+        packages = (
+            _plain(word.strip("'\""))
+            for command in self.commands
+            if (install := _INSTALL.match(command))
+            for word in install["packages"].split()
+            if not word.startswith("-")
+        )
+        return frozenset(name.casefold() for name in packages)
 
     @cached_property
     def brought_in(self) -> frozenset[str]:
         """What is imported, installed or run, and was not before, folded."""
         imported = _imported(self.added) - _imported(self.removed)
         if _MANIFEST.search(self.path):
-            imported |= set(_REQUIRED.findall(self.added)) - set(_REQUIRED.findall(self.removed))
-        installed = (
-            _VERSION.sub("", word.strip("'\""))
-            for command in self.commands
-            if (install := _INSTALL.match(command))
-            for word in install["packages"].split()
-            if not word.startswith("-")
-        )
+            imported |= _required(self.added) - _required(self.removed)
         programs = (command.partition(" ")[0] for command in self.commands)
-        return frozenset(name.casefold() for name in (*imported, *installed, *programs))
+        return frozenset(name.casefold() for name in (*imported, *programs)) | self.installed
+
+
+def _opened(code: str) -> int:
+    """How many brackets are open at the end of ``code``, fewer than none if more are closed."""
+    return code.count("(") + code.count("[") - code.count(")") - code.count("]")
+
+
+def _required(manifest: str) -> set[str]:
+    return {*map(_plain, _REQUIRED.findall(manifest)), *_HOOK.findall(manifest)}
+
+
+def _plain(package: str) -> str:
+    return _VERSION.sub("", package)
 
 
 def _imported(code: str) -> set[str]:
@@ -100,3 +152,17 @@ def stems(text: str) -> frozenset[str]:
     """The beginnings of the words of ``text`` that say something."""
     words = _WORD.findall(text.casefold())
     return frozenset(word[:_STEM] for word in words if word not in FILLER)
+
+
+_REPLACES = regex(
+    r"(?:sudo +)?(?:sed|perl)\b.*? -[a-zA-Z]*i.*?['\"\s]s(?P<by>[/|#,])"
+    r"(?P<old>(?:(?!(?P=by)).){1,200})(?P=by)(?P<new>(?:(?!(?P=by)).){0,200})(?P=by)\S*"
+)
+
+
+def replaced_by(command: str, said: str) -> Iterator[Written]:
+    """What the single ``command`` replaces in files, as a change of each of them."""
+    if found := _REPLACES.match(command):
+        old, new = (found[which].replace("\\", "") for which in ("old", "new"))
+        for path in command[found.end() :].split():
+            yield Written(path=path, added=new, removed=old, commands=(), said=said)

@@ -107,11 +107,24 @@ def test_what_keeps_a_rule_or_only_names_it_does_not(rule, command):
         ("Once merged, a file in db/migrations is never changed", "db/migrations/1.sql"),
         ("vendor/ is patched by hand", "vendor/github.com/x/y.go"),
         ("Please leave src/legacy alone until June", "src/legacy/a.py"),
+        ("src/out is written by codegen. Don't touch it by hand.", "src/out/a.ts"),
+        ("infra/net belongs to the platform team (Ines). Don't change it, ask.", "infra/net/a.tf"),
+        ("The limits are in src/limits.ts. Please don't change them without me.", "src/limits.ts"),
+        ("pnpm-lock.yaml conflicts: never resolve them by hand, take main's", "pnpm-lock.yaml"),
+        ("*.po is generated", "locale/nl/django.po"),
+        ("*.zcml is generated", "src/site.zcml"),
+        ("never edit .po by hand", "locale/nl/django.po"),
+        ("never edit .po files, use Weblate", "locale/nl/django.po"),
     ],
 )  # fmt: skip
 def test_an_edit_breaks_a_rule_that_names_its_file_or_folder(rule, path):
     assert breaks(rule, deed(path=path, replaced="a", written="b"))
     assert not breaks(rule, deed(path="src/gen.py", replaced="a", written="b"))
+
+
+def test_what_is_not_to_be_changed_is_what_the_sentence_before_is_about():
+    rule = "We read src/limits.ts at the start. Don't change the order of the calls."
+    assert not breaks(rule, deed(path="src/limits.ts", replaced="a", written="b"))
 
 
 def test_a_shell_command_that_writes_a_file_edits_it():
@@ -145,6 +158,18 @@ def test_what_is_only_added_to_breaks_no_rule_about_the_files_that_are_there():
         ("moment was thrown out in January", "web/package.json", '"moment": "2.30.1"'),
         ("black is forbidden", "pyproject.toml", 'dev = ["black>=24"]'),
         ("never set replicas in values-prod.yaml", "values-prod.yaml", "replicas: 4"),
+        ("no default exports in src/", "src/a.ts", "export default function App() {}"),
+        ("No new jest.config, no @jest/globals imports", "a.ts", "x } from '@jest/globals'"),
+        ("cursor.execute is only allowed in apps/reporting", "apps/a.py", "cursor.execute(sql)"),
+        ("process.env is read only in src/env.ts", "src/a.ts", "new Redis(process.env.REDIS)"),
+        ("we use pino. console.log in api/ gets swallowed", "api/a.ts", "console.log(1)"),
+        ("A plain RENAME COLUMN took booking down", "a.sql", "RENAME COLUMN a TO b"),
+        ("RunPython always gets a reverse_code.", "a.py", "RunPython(fill)"),
+        ("requests.get without timeout= hangs for ever", "a.py", "requests.get(url)"),
+        ("through the parser, never raw uart_write from app code", "a.c", "uart_write(x);"),
+        ("ruff replaced black and isort", ".pre-commit-config.yaml", "  - id: black"),
+        ("No jest imports. apps/job was the last one", "apps/job/a.ts", "x } from 'jest'"),
+        ("psycopg2 must not come back", "pyproject.toml", '"psycopg2-binary>=2.9",'),
     ],
 )  # fmt: skip
 def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
@@ -153,9 +178,111 @@ def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
     assert not breaks(rule, deed(path="docs/rules.md", written=written))
 
 
+STANDALONE = "output: 'standalone' in web/next.config.mjs must stay, the Dockerfile copies it"
+PINNED = (
+    "Node is pinned to 20.11. 22 breaks sharp, so don't touch the `FROM node:20.11-alpine` lines."
+)
+MEMORY = "The memory limit of the worker stays at 2Gi: with 1Gi it was killed"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "old", "broken", "kept"),
+    [
+        (STANDALONE, "web/next.config.mjs", "output: 'standalone',", "output: 'x',", ""),
+        ("don't remove `lock_timeout`", "a.py", "lock_timeout=5", "", "lock_timeout=9"),
+        (PINNED, "api/Dockerfile", "FROM node:20.11-alpine AS a", "FROM node:22-alpine AS a", ""),
+        ("DEBUG must stay False in prod.py", "prod.py", "DEBUG = False", "DEBUG = True", ""),
+        (MEMORY, "k8s/worker.yaml", "memory: 2Gi", "memory: 1Gi", "memory: 2Gi # as it was"),
+        ("don't lower memory in a.yaml", "a.yaml", "memory: 2Gi", "memory: 1Gi", "memory: 3Gi"),
+        ("never upgrade zod", "package.json", '"zod": "5.1"', '"zod": "6.0"', '"zx": "6.0"'),
+        ("Don't bump zod past 5.14", "go.mod", "zod = 5.1", "zod = 6.0", "zod = 5.14.2"),
+        ("never change PORT in a.env", "a.env", "PORT=80", "PORT=81", "HOST=81"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_to_stay_is_not_changed(rule, path, old, broken, kept):
+    assert breaks(rule, deed(path=path, replaced=old, written=broken))
+    assert not breaks(rule, deed(path=path, replaced=f"x\n{old}", written=f"y\n{kept or old}"))
+    assert not breaks(rule, deed(path="src/other.py", replaced="DEBUG = 1", written="DEBUG = 2"))
+
+
+def test_a_command_that_replaces_a_value_changes_it_and_one_that_uses_it_keeps_it():
+    assert breaks(PINNED, deed("sed -i 's/node:20.11-alpine/node:22-alpine/' apps/*/Dockerfile"))
+    assert not breaks(PINNED, deed("sed -i 's/npm ci/npm i/' apps/*/Dockerfile"))
+    assert deed("docker run --rm node:20.11-alpine node -v").keeps(PINNED)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "prod.py: DEBUG must never be True there, the rest comes from the environment",
+        "never set DEBUG = True in prod.py",
+        "Never set DEBUG to True in prod.py",
+    ],
+)
+def test_a_value_that_must_not_be_is_not_set(rule):
+    assert breaks(rule, deed(path="prod.py", replaced="DEBUG = False", written="DEBUG = True"))
+    assert breaks(rule, deed(path="prod.py", written="DEBUG = True"))
+    assert not breaks(rule, deed(path="test.py", written="DEBUG = True"))
+    assert not breaks(rule, deed(path="prod.py", replaced="DEBUG = True", written="DEBUG = False"))
+
+
+def test_a_plain_word_that_is_not_to_be_changed_is_no_value():
+    renamed = deed(path="a.py", replaced="name = 1", written="name = 2")
+    assert not renamed.breaks("Don't change the name, clients depend on it")
+    assert not renamed.breaks("We stay with what we have: the name stays until 2027")
+
+
+def test_a_version_that_is_too_new_is_not_installed():
+    rule = "Don't bump Prisma past 5.14: 5.15 breaks the transactions"
+    assert breaks(rule, deed("pnpm add -E prisma@5.16.1 @prisma/client@5.16.1"))
+    assert not breaks(rule, deed("pnpm add prisma@5.14.0"))
+    assert not breaks(rule, deed("pnpm exec prisma generate"))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "moment is out, use dayjs",
+        "moment is gone",
+        "moment was replaced by dayjs",
+        "moment is deprecated here",
+        "dayjs, not moment",
+        "moment must not come back",
+        "don't add moment back",
+        "moment is not used any more",
+        "we removed moment in March",
+        "moment is out: we use dayjs with the helpers in src/dates.ts",
+        "We go with dayjs for the dates, not moment",
+        "dates w/ dayjs not moment",
+        "no moment in the checkout",
+    ],
+)
+def test_a_library_that_is_out_is_told_in_many_words(rule):
+    assert breaks(rule, deed("pnpm add moment"))
+    assert not deed("pnpm add dayjs").breaks(rule)
+    if "checkout" not in rule:
+        assert breaks(rule, deed(path="src/a.ts", written="import moment from 'moment'"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "moment 3 is out, we upgrade in May",
+        "moment is out of sync",
+        "The moment is gone in a blink",
+    ],
+)
+def test_what_is_new_or_lost_is_no_library_that_is_out(text):
+    assert not deed(path="src/a.ts", written="import moment from 'moment'").breaks(text)
+
+
 @pytest.mark.parametrize(
     ("rule", "path", "written"),
     [
+        ("cursor.execute is only allowed in apps/job", "apps/job/a.py", "cursor.execute(sql)"),
+        ("requests.get without timeout= hangs for ever", "a.py", "requests.get(url, timeout=1)"),
+        ("RunPython always gets a reverse_code", "a.py", "RunPython(fill, reverse_code=noop)"),
+        ("A plain add_index locks, use `algorithm: :soon`", "a.rb", "add_index :a, algorithm: :b"),
         ("No `Store.instance` outside app/lib/data/", "app/lib/data/v.dart", "x = Store.instance"),
         ("Everything in apps/api runs on Workers: no node: imports", "a.ts", "import 'node:fs'"),
         ("no JSON fixtures in tests", "src/a.js", "JSON.parse(text)"),
@@ -168,11 +295,72 @@ def test_a_rule_holds_where_it_says_that_it_does(rule, path, written):
     assert not breaks(rule, deed(path=path, written=written))
 
 
+FLOAT = "Decimal for money, never float. A FloatField on the invoice model was why totals were off."
+REVERSE = "No RunPython without reverse_code"
+NO_NULL = "no null=True on a CharField, use blank=True and default=''"
+BANNED = (
+    "Use dayjs instead of moment. moment got banned after it grew the apps/web bundle by 290 kB."
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "broken", "kept"),
+    [
+        (FLOAT, "app/models.py", "price = models.FloatField()", "weight = models.FloatField()"),
+        (FLOAT, "app/geo.py", "fee: float = 0", "lat = float(found['lat'])"),
+        (FLOAT, "app/chart.py", "float(invoice.sum)", "ratio = float(done) / total"),
+        ("Never use FloatField for money", "a.py", "price = FloatField()", "size = FloatField()"),
+        ("Money is cents. Never a float.", "a.py", "fee: float", "x: float"),
+        (NO_NULL, "a.py", "CharField(\n  max=3,\n  null=True,\n)", "x = DateField(null=True)"),
+        (NO_NULL, "a.py", "x = CharField(null=True)", "CharField()\nx = TextField(null=True)"),
+        (REVERSE, "m.py", "[RunPython(fill)]", "[RunPython(fill, reverse_code=noop)]"),
+        (REVERSE, "m.py", "RunPython(\n  fill,\n)", "[RunPython(fill, noop)]"),
+        ("no `any` in src/", "src/a.ts", "payload: any;", "const text = 'any of them'"),
+        ("Never `:db/id` in a link", "a.clj", "(link (:db/id d))", "(link (:db/ident d))"),
+        ("Never use RENAME COLUMN in a migration", "migrations/1.sql", "RENAME COLUMN a", "ADD a"),
+    ],
+)
+def test_what_a_rule_says_of_the_use_has_to_be_said_of_that_very_use(rule, path, broken, kept):
+    assert breaks(rule, deed(path=path, written=broken))
+    assert not breaks(rule, deed(path=path, written=kept))
+
+
+@pytest.mark.parametrize(
+    ("rule", "there", "elsewhere", "written"),
+    [
+        ("no `export default` in packages/ui", "packages/ui/a.ts", "web/a.ts", "export default f"),
+        ("no default exports in ui/", "ui/a.ts", "ui/vite.config.ts", "export default f"),
+        ("no run() outside apps/job", "apps/api/a.py", "apps/job/a.py", "run()"),
+        ("use db(), not run(), see lib/db.py", "api/a.py", "lib/db.py", "run()"),
+        ("run() is banned, use apps/*/db.py", "apps/x/a.py", "apps/x/db.py", "run()"),
+        (BANNED, "apps/web/a.ts", "docs/a.md", "import moment from 'moment'"),
+        ("Never use a Float column in db.prisma", "db.prisma", "a.ts", "price Float"),
+        (
+            "Don't use the le-prod issuer in k8s/dev",
+            "k8s/dev/a.yaml",
+            "k8s/prod.yaml",
+            "x: le-prod",
+        ),
+    ],
+)
+def test_a_place_in_a_rule_is_where_it_holds_or_where_it_does_not(rule, there, elsewhere, written):
+    assert breaks(rule, deed(path=there, written=written))
+    allowed = deed(path=elsewhere, written=written)
+    assert not allowed.breaks(rule)
+
+
+def test_a_rule_that_is_kept_is_known_to_be_kept():
+    rule = "no `export default` in packages/ui"
+    assert deed(path="web/a.ts", written="export default f").keeps(rule)
+    assert not deed(path="web/a.ts", written="export const f = 1").keeps(rule)
+
+
 @pytest.mark.parametrize(
     ("rule", "command"),
     [
         ("Never edit files in gen/", "node gen/check.js 2>&1 | tail -5"),
         ("Never edit files in gen/", "cp gen/x.ts src/"),
+        ("No sed -z, no date -d there, it is busybox", "sed -i s/a/b/ a.txt"),
         ("Never edit files in gen/", "cat gen/x.ts > /tmp/x"),
         ("If the tests fail, run `make clean` first.", "make clean"),
         (
@@ -389,6 +577,8 @@ def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
         "always pass -a to b ",
         "a -b wipes ",
         "never run a with -",
+        "never set a=2b ",
+        "x is out, ",
     ],
 )
 def test_hostile_memories_and_actions_end_soon(piece):

@@ -60,7 +60,7 @@ APPLE_WAITS = memory(
     "Apple rejected 4.12, account deletion is missing; waiting for the endpoint from Ravi"
 )
 AUDIT_WAITS = memory("Audit of the importer: waiting for Finance to sign the report")
-WAITING = (PAYPAL_WAITS, ATEX_WAITS, APPLE_WAITS, AUDIT_WAITS)
+HINDERED = (PAYPAL_WAITS, ATEX_WAITS, APPLE_WAITS, AUDIT_WAITS)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ WAITING = (PAYPAL_WAITS, ATEX_WAITS, APPLE_WAITS, AUDIT_WAITS)
 )
 def test_what_was_lacking_and_is_there_now_is_over(said, meant):
     found = find_closings(said)
-    closed = {closed_by(one, WAITING) for one in found}
+    closed = {closed_by(one, HINDERED) for one in found}
     assert closed - {None} == {meant}
 
 
@@ -97,7 +97,7 @@ def test_what_was_lacking_and_is_there_now_is_over(said, meant):
 )
 def test_another_act_or_a_part_of_it_ends_nothing(said):
     found = find_closings(said)
-    assert all(closed_by(one, WAITING) is None for one in found)
+    assert all(closed_by(one, HINDERED) is None for one in found)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ APPLE = memory(
 ATEX = memory("Cert for the ATEX enclosure stuck at Dekra till they get 2 more samples")
 DOMAIN = memory("The domain move is blocked: we need the auth code from the old registrar")
 REVIEW = memory("Release 3.2 waits for approval of the new contract by Nadia")
-WAITING = (UPLOAD, STORE, STAGING, MIGRATION, PAYPAL, APPLE, ATEX, DOMAIN, REVIEW, RUNNER)
+HELD_UP = (UPLOAD, STORE, STAGING, MIGRATION, PAYPAL, APPLE, ATEX, DOMAIN, REVIEW, RUNNER)
 
 
-def closed(said, among=WAITING):
+def closed(said, among=HELD_UP):
     found = (closed_by(closing, among) for closing in find_closings(said))
     return [one for one in found if one is not None]
 
