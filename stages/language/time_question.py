@@ -96,6 +96,12 @@ _STATES = frozenset(
 _POINTS = frozenset(("it", "this", "that"))
 _ASKS_BOTH = frozenset("what which did have has had anything was were something".split())
 _OF_THE_PAST = regex(r"\b(?:did|have|has|had|was|were|been|changed|happened|came|decided)\b")
+_QUESTION_WORDS = frozenset("what which who whom where when why how".split())
+# Not in "everything there is to know" and "all decisions that we have", which ask for it.
+_FINITE = regex(
+    r"(?<=\S )(?<!\bthat )(?<!\bthere )(?<!\bwe )(?<!\byou )(?<!\bi )(?<!\bthey )"
+    r"(?:is|are|was|were|has|have|had|should|must|will|can|could|would|needs?|looks?)\b"
+)
 _ASKS = _ASKS_BOTH | frozenset(
     "where when how any all everything every decisions notes findings log changelog summary recap"
     " overview digest rundown report review write-up update updates highlights news".split()
@@ -109,7 +115,8 @@ _PROJECT = regex(
 )
 _OVERVIEW = regex(
     r"\b(?:know|overview|explain|describe|introduce|everything|about|summar\w+|recap|important|tell"
-    r"|tour|walk|rundown|gist|learn|should|onboard\w*|remember\w*|memory|speed|is|picture|status)\b"
+    r"|tour|walk|rundown|gist|learn|should|onboard\w*|remember\w*|memory|speed|picture|status"
+    r"|what (?:is|are|'s))\b"
 )
 _NEWCOMER = regex(r"\b(?:new here|new to|newcomer|newbie|joined|joining|onboard\w*)\b")
 _FIRST_QUESTION = regex(
@@ -169,6 +176,21 @@ class _Read(Struct, frozen=True):
     def is_order(self) -> bool:
         return self.first in ORDER_VERBS and self.first not in _REQUESTS
 
+    @property
+    def is_remark(self) -> bool:
+        """Whether it states something ("our app is fast", "we merged it", "this worked")."""
+        if self.first in _POINTS:
+            return True
+        if self.asks:
+            return False
+        if self.first in _STATES:
+            return True
+        words = self.said.split()
+        if self.first in _REQUESTS or not _QUESTION_WORDS.isdisjoint(words):
+            return False
+        verb = _FINITE.search(_COURTESY.sub("", self.said))
+        return verb is not None and verb[0] != self.first
+
 
 def read_time_question(text: str) -> Retrospect | None:
     """What ``text`` asks about a time or about the whole; None for what does not, as most do."""
@@ -199,7 +221,7 @@ def _asked(one: _Read, beside: int, *, newcomer: bool) -> Retrospect | None:
         return _where_left_off(one, found)
     if one.times and one.first in _RESUMES and _RESUMES.issuperset(one.subject):
         return Retrospect(left_off=True)
-    if one.is_order or (one.first in _STATES and not one.asks) or one.first in _POINTS:
+    if one.is_order or one.is_remark:
         return None
     if one.times:
         return _at_a_time(one, beside)
