@@ -17,7 +17,15 @@ from ...bus.prompts import Retrospect, TimeExpression
 from ...bus.values import TO_DO
 from ...config.patterns import regex
 from .sentences import ORDER_VERBS
-from .time_expressions import LEXICON, MONTHS, canonical, find_times, plain, telling_words
+from .time_expressions import (
+    LEXICON,
+    MONTHS,
+    canonical,
+    find_dates,
+    find_times,
+    plain,
+    telling_words,
+)
 from .words import FILLERS
 
 MAX_CHARS = 400
@@ -83,7 +91,8 @@ _COURTESY = regex(
     r"|(?:can|could|shall|should|would) (?:we|you|i)) "
 )
 _AHEAD = regex(
-    r"\b(?:should (?!know)|shall|will|must|tomorrow|going to|(?:have|has|need|needs) to (?!know))"
+    r"\b(?:(?:still|left) todo (?:before|until|by)\b|should (?!know)|shall"
+    r"|will|must|tomorrow|going to|(?:have|has|need|needs) to (?!know))"
 )
 _OF_THE_CALENDAR = regex(r"\bwhat (?:is |was |'s )?(?:date|day|time|weekday)\b")
 _REQUESTS = frozenset(
@@ -145,6 +154,12 @@ _NEWS = regex(
     r"^(?:what (?:is|'s) )?(?:new|latest)$|^any news$"
     r"|\b(?:newest|latest|last|recent)(?: \d+)? (?:notes|memories|things)$"
 )
+# What happened then, not what holds from then on, and not why.
+_OF_AN_INCIDENT = regex(
+    r"^(?:what(?:'s)? (?!did (?:we|i|you|they)\b)(?:\w+ ){0,4}?"
+    r"(?:happened|went|broke|failed|caused|was|were|did)"
+    r"|(?:did|have|had) (?:we|you|they|i)(?: ever)? ha(?:ve|d)|(?:was|were) there)\b"
+)
 _LATELY = TimeExpression("lately", "lately")
 _MOST_ELSEWHERE = 3
 
@@ -205,6 +220,16 @@ def read_time_question(text: str) -> Retrospect | None:
         if found := _asked(one, beside, newcomer=newcomer):
             return found
     return None
+
+
+def dates_of_incident(text: str) -> tuple[TimeExpression, ...]:
+    """The days and months of which ``text``, one sentence, asks what happened then; often ()."""
+    asked = plain(text).strip()
+    if len(asked) > MAX_CHARS or _OF_AN_INCIDENT.match(asked) is None:
+        return ()
+    dates = find_dates(text)
+    sides = [one.side for one in dates]
+    return dates if sides in (["in"], ["since", "until"]) else ()
 
 
 def _read(sentence: str) -> _Read:
