@@ -26,6 +26,7 @@ from .ports import Local, Model
 
 STAGE = "classify"
 NONE_FROM = 0.4
+ASKED_FROM_PERCENT = 70
 UNSURE_PERCENT = 50
 
 _KINDS = frozenset(map(str, IntentType))
@@ -243,11 +244,16 @@ def local_vote(
     """The local classifier's vote; its confidence is the probability of the type it names.
 
     Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``: whether it
-    is a search at all is surer than of which kind. The note tells an order from chat.
+    is a search at all is surer than of which kind. What ends in a question mark is no order where
+    the keywords are ``ASKED_FROM_PERCENT`` sure. The note tells an order from chat.
     """
     started = perf_counter()
     read = sentences(text) if read is None else read
-    name, probability = choose(local.weigh(features(text, read, held)))
+    odds = local.weigh(features(text, read, held))
+    sure = held is not None and held.confidence_percent >= ASKED_FROM_PERCENT
+    if sure and read and read[-1].asks:
+        odds = {kind: odds[kind] for kind in _KINDS}
+    name, probability = choose(odds)
     intent = None
     if name in _KINDS:
         intent = SearchIntent(
