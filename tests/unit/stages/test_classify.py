@@ -283,10 +283,12 @@ def test_first_it_is_decided_whether_it_is_a_search_and_then_of_which_kind():
     [
         ("her build fails in the simulator at pod install, any idea?", True),
         ("her build fails in the simulator at pod install, have a look", False),
+        ("is an allocation after startup ok, e.g. a vector in a task", True),
+        ("is an allocation after startup ok, e.g. a vector. Make it one", False),
         ("add a flag for that, ok?", False),
     ],
 )
-def test_what_the_keywords_are_sure_of_is_no_order_where_it_ends_in_a_question_mark(text, searches):
+def test_what_the_keywords_are_sure_of_is_no_order_where_it_is_a_question(text, searches):
     vote = local_vote(text, keyword_vote(text).intent, Guesser(None, 0.9))
     assert (vote.intent is not None) is searches
 
