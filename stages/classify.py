@@ -20,12 +20,21 @@ from .inject import ceiling
 from .language.intent_features import features
 from .language.questions import read_question
 from .language.search_intent import detect_search_intent
-from .language.sentences import Sentence, prompt_sentences, sentences, without_lead_in
+from .language.sentences import (
+    Sentence,
+    is_order,
+    opening,
+    prompt_sentences,
+    sentences,
+    without_lead_in,
+)
 from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local, Model
 
 STAGE = "classify"
 NONE_FROM = 0.4
+ASKED_FROM_PERCENT = 70
+_YES_OR_NO = frozenset("is are was were does did".split())
 UNSURE_PERCENT = 50
 
 _KINDS = frozenset(map(str, IntentType))
@@ -243,11 +252,16 @@ def local_vote(
     """The local classifier's vote; its confidence is the probability of the type it names.
 
     Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``: whether it
-    is a search at all is surer than of which kind. The note tells an order from chat.
+    is a search at all is surer than of which kind. What has the form of a question is no order
+    where the keywords are ``ASKED_FROM_PERCENT`` sure. The note tells an order from chat.
     """
     started = perf_counter()
     read = sentences(text) if read is None else read
-    name, probability = choose(local.weigh(features(text, read, held)))
+    odds = local.weigh(features(text, read, held))
+    sure = held is not None and held.confidence_percent >= ASKED_FROM_PERCENT
+    if sure and read and _asks(read):
+        odds = {kind: odds[kind] for kind in _KINDS}
+    name, probability = choose(odds)
     intent = None
     if name in _KINDS:
         intent = SearchIntent(
@@ -262,6 +276,14 @@ def local_vote(
         took_ms=(perf_counter() - started) * 1000,
         note=f"{name} {probability:.2f}",
     )
+
+
+def _asks(read: Sequence[Sentence]) -> bool:
+    """Whether a prompt ends in a question mark, or begins by asking for a yes or no."""
+    if read[-1].asks:
+        return True
+    first = read[0].words[opening(read[0]) :]
+    return not _YES_OR_NO.isdisjoint(first[:1]) and not any(map(is_order, read))
 
 
 def local_racer(local: Local) -> Racer:

@@ -27,6 +27,7 @@ from ..config.settings import (
     SessionsSettings,
 )
 from .actions.failures import read_record
+from .enrichment.time_spans import is_of_another_date
 from .injection.another_thing import another_thing
 from .injection.candidate import Candidate, weigh
 from .injection.general_question import NOT_MEANT, read_asked
@@ -37,6 +38,7 @@ from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, res
 from .injection.select import Choice, choose
 from .language.project_question import asked_of_project
 from .language.sentences import is_order, prompt_sentences
+from .language.time_question import dates_of_incident
 from .ports import Sessions
 from .sessions.quote import Quoted, out_of_context, outdated, overtaken, quote_sessions, refused
 from .text.envelope import extend, neutralise, preview
@@ -64,6 +66,7 @@ _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
 _ENVELOPE_TOKENS = 60
 _SHORT_ORDER_WORDS = 10
+_ANOTHER_DATE = "it tells of another date than the one that is asked about"
 
 
 def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> int:
@@ -207,6 +210,7 @@ def _choose(
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     least = min(context.min_relevance, context.min_relevance_beside)
     not_meant = dict(_beside_the_point(event.enriched.parsed, candidates, least))
+    not_meant |= _of_another_date(event, found, now)
     surely = context.min_relevance
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one, surely)]
     refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
@@ -239,6 +243,19 @@ def _beside_the_point(
             yield one.memory.id, NOT_MEANT
         elif one.relevance >= least and (another := another_thing(parsed, one.text)):
             yield one.memory.id, another
+
+
+def _of_another_date(
+    event: IntentClassified, found: Sequence[Memory], now: datetime
+) -> dict[str, str]:
+    """Why memories tell of no incident on the date that the prompt asks about, by their ids."""
+    if event.enriched.looked_up or not (dates := dates_of_incident(event.enriched.parsed.text)):
+        return {}
+    return {
+        one.id: _ANOTHER_DATE
+        for one in found
+        if is_of_another_date(one.content, one.created_at, dates, now)
+    }
 
 
 def _not_meant(event: IntentClassified, hit: SessionHit) -> bool:

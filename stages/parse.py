@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.prompts import Parsed, Signal
@@ -38,6 +38,9 @@ _MAX_SINGULAR_CHARS = 200
 _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
 _REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
+_JOINING = frozenset(("and", "also"))
+# "Which version was it again" asks for the version.
+_WAS_IT = (["was", "it"], ["is", "it"], ["were", "they"], ["are", "they"], ["was", "that"])
 
 
 def parse(event: PromptSubmitted) -> PromptParsed:
@@ -152,7 +155,14 @@ def _parts(text: str) -> tuple[str, ...]:
 def _asks(sentence: Sentence) -> bool:
     if is_order(sentence):
         return False
-    return sentence.asks or opens_question(sentence.words[opening(sentence)])
+    first = opening(sentence)
+    joined = sentence.words[first : first + 2]
+    return sentence.asks or opens_question(joined[0]) or _joins(joined)
+
+
+def _joins(words: Sequence[str]) -> bool:
+    """Whether a question joins on with these two ``words``: "… ? and which version"."""
+    return len(words) > 1 and words[0] in _JOINING and words[1] in _BEGINS_PART
 
 
 def _split(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:
@@ -161,11 +171,18 @@ def _split(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:
     begins = [
         at for at in range(2, len(words)) if words[at] in _BEGINS_PART and words[at - 1] == "and"
     ]
-    first = 0
+    first = 1 if _joins(words[:2]) else 0
     for at in (*begins, len(words) + 1):
-        last = at - 1
+        last = first + _asked_words(words[first : at - 1])
         yield words[first:last], (spans[first][0], spans[last - 1][1])
         first = at
+
+
+def _asked_words(words: Sequence[str]) -> int:
+    """How many of the ``words`` of a question ask: not "was it again" after what it asks for."""
+    asked = len(words) - (words[-1:] == ["again"]) - 2
+    named = words[0] in {"which", "what"} and asked > 1
+    return asked if named and list(words[asked : asked + 2]) in _WAS_IT else len(words)
 
 
 def _signal(noted: Noted) -> Signal:

@@ -160,7 +160,7 @@ class Deed:
         A script may hold another form of the command; only an option that is there keeps the rule.
         """
         rules = rules_of(text)
-        own = (*rules.names, *rules.values)
+        own: tuple[DeniedName | KeptValue, ...] = (*rules.names, *rules.values)
         return any(one.is_kept_by(code) for one in own for code in self._codes) or any(
             denied.is_about(one)
             for denied in rules.commands

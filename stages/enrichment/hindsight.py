@@ -19,10 +19,11 @@ from ...bus.prompts import Retrospect, Span, TimeExpression
 from ...bus.sessions import SessionHit
 from ...bus.values import Memory, Query
 from ...config.patterns import regex
+from ..language.time_question import dates_of_incident
 from ..language.words import STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
 from ..statements.open_work import is_open
-from .time_spans import day_stated, span_of
+from .time_spans import day_stated, span_of, spans_stated
 
 WORK = ("progress", "tasks")
 """The namespaces that tell where work was left."""
@@ -38,6 +39,8 @@ OF_THE_WHOLE = {"context": 4, "decisions": 4, "patterns": 2}
 
 _MOST_READ = 100
 _MOST_EVENTS = 10
+_MOST_DATED = 20
+_NIGHT = timedelta(days=2)
 _RANK_OFFSET = 10
 _MOST_TASKS = 50
 _HAPPENED = regex(
@@ -111,7 +114,9 @@ async def recollect(
     span = await find_span(asked, prompt, hindsight, recall)
     if span is None:
         return Recollected()
-    memories = await _of_span(asked, span, prompt, hindsight, limit)
+    told = await _telling_of(asked, span, prompt, hindsight, recall)
+    made = await _of_span(asked, span, prompt, hindsight, limit)
+    memories = tuple({one.id: one for one in (*told, *made)}.values())[:limit]
     sessions = await _said(asked, span, prompt, conversations)
     return Recollected(memories, sessions, span)
 
@@ -131,6 +136,37 @@ async def _of_span(
         went_on = [one for one in tasks if span.since <= one.updated_at < span.until]
         found += tuple(one for one in went_on if one.id not in known)
     return tuple(sorted(found, key=lambda one: (_moment(one, span), one.id), reverse=True))[:limit]
+
+
+async def _telling_of(
+    asked: Retrospect, span: Span, prompt: PromptSubmitted, hindsight: Hindsight, recall: Recall
+) -> tuple[Memory, ...]:
+    """The memories, whenever they were made, that name the dates of which the prompt asks."""
+    dates = dates_of_incident(prompt.text)
+    if not dates:
+        return ()
+    text = " ".join(one.text for one in dates)
+    query = Query(text=text, scopes=prompt.place.readable, limit=_MOST_DATED)
+    found = (hit.memory for hit in (await recall.recall(query)).hits)
+    return tuple(
+        memory
+        for memory in found
+        if (not asked.namespaces or memory.namespace in asked.namespaces)
+        and any(
+            _is_of(one, span)
+            for one in spans_stated(memory.content, memory.created_at, hindsight.zone)
+        )
+    )
+
+
+def _is_of(stated: Span, span: Span) -> bool:
+    """Whether what is ``stated`` lies in ``span``, but for a night, and is not much longer."""
+    longest = max(span.until - span.since, _NIGHT)
+    return (
+        stated.since < span.until
+        and span.since < stated.until
+        and stated.until - stated.since <= longest
+    )
 
 
 def _moment(memory: Memory, span: Span) -> datetime:

@@ -13,9 +13,10 @@ from datetime import datetime, time, timedelta, tzinfo
 
 from ...bus.prompts import Span, TimeExpression
 from ...config.patterns import regex
-from ..language.time_expressions import MONTHS, UNITS, WEEKDAYS
+from ..language.time_expressions import MONTHS, UNITS, WEEKDAYS, find_dates
 
 LATELY_DAYS = 14
+_READ_CHARS = 2000
 
 # The first month of each; winter is the one that begins in December.
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
@@ -59,6 +60,31 @@ def span_of(
     if since >= until:
         return None
     return Span(since=_aware(since, zone), until=_aware(until, zone))
+
+
+def spans_stated(text: str, made: datetime, zone: tzinfo | None = None) -> tuple[Span, ...]:
+    """The days and months that ``text`` names, as seen when it was ``made`` (aware)."""
+    dates = list(find_dates(text[:_READ_CHARS]))
+    found: list[Span | None] = []
+    while dates:
+        one = [dates.pop(0)]
+        if one[0].side == "since" and dates and dates[0].side == "until":
+            one.append(dates.pop(0))
+        found.append(span_of(one, made, zone))
+    return tuple(span for span in found if span is not None)
+
+
+def is_of_another_date(
+    text: str, made: datetime, dates: Sequence[TimeExpression], now: datetime
+) -> bool:
+    """Whether ``text`` names dates and none of ``dates``, on which it was not ``made`` either."""
+    span = span_of(dates, now)
+    if span is None or span.since <= made < span.until:
+        return False
+    stated = spans_stated(text, made)
+    return bool(stated) and all(
+        one.until <= span.since or span.until <= one.since for one in stated
+    )
 
 
 def _aware(moment: datetime, zone: tzinfo | None) -> datetime:

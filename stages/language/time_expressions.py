@@ -26,6 +26,10 @@ SEASONS = "spring summer autumn winter".split()
 UNITS = "hour day week month quarter year".split()
 
 
+DATES = frozenset("iso dotted iso_month day_month month".split())
+"""The kinds of expression that name a day or a month of the calendar."""
+
+
 class TimeWords(Struct, frozen=True, forbid_unknown_fields=True):
     """The file: what a question may hold, namespaces by their words, and other languages."""
 
@@ -72,6 +76,8 @@ _PHRASES = (
      r"\1 of this "),
     (regex(rf"\b(?:from|between) (?:the )?{_NUMBER} (?:to|and|until) (?:the )?{_NUMBER} "
                 rf"(?:of )?({'|'.join(MONTHS)})"),
+     r"between \1 \3 and \2 \3"),
+    (regex(rf"\b{_NUMBER} ?(?:to|until|[-\u2013/]) ?{_NUMBER} (?!may)({'|'.join(MONTHS)})\b"),
      r"between \1 \3 and \2 \3"),
     (regex(r"\b(up to now|until now|to date|as of now|hasta ahora|jusqu'ici|bis jetzt)\b"),
      "so-far"),
@@ -211,6 +217,12 @@ def find_times(said: str) -> tuple[tuple[TimeExpression, ...], str]:
     left = _EXPRESSION.sub(take, said)
     left = _EVENTFUL.sub(take_event, left)
     return tuple(_with_years(found)), " ".join(left.replace("|", " ").split())
+
+
+def find_dates(text: str) -> tuple[TimeExpression, ...]:
+    """The days and months of the calendar that ``text`` names."""
+    times, _ = find_times(canonical(text))
+    return tuple(one for one in times if one.kind in DATES)
 
 
 def _expression(match: re.Match[str]) -> TimeExpression | None:

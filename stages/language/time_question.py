@@ -17,7 +17,15 @@ from ...bus.prompts import Retrospect, TimeExpression
 from ...bus.values import TO_DO
 from ...config.patterns import regex
 from .sentences import ORDER_VERBS
-from .time_expressions import LEXICON, MONTHS, canonical, find_times, plain, telling_words
+from .time_expressions import (
+    LEXICON,
+    MONTHS,
+    canonical,
+    find_dates,
+    find_times,
+    plain,
+    telling_words,
+)
 from .words import FILLERS
 
 MAX_CHARS = 400
@@ -83,7 +91,8 @@ _COURTESY = regex(
     r"|(?:can|could|shall|should|would) (?:we|you|i)) "
 )
 _AHEAD = regex(
-    r"\b(?:should (?!know)|shall|will|must|tomorrow|going to|(?:have|has|need|needs) to (?!know))"
+    r"\b(?:(?:still|left) todo (?:before|until|by)\b|should (?!know)|shall"
+    r"|will|must|tomorrow|going to|(?:have|has|need|needs) to (?!know))"
 )
 _OF_THE_CALENDAR = regex(r"\bwhat (?:is |was |'s )?(?:date|day|time|weekday)\b")
 _REQUESTS = frozenset(
@@ -96,6 +105,12 @@ _STATES = frozenset(
 _POINTS = frozenset(("it", "this", "that"))
 _ASKS_BOTH = frozenset("what which did have has had anything was were something".split())
 _OF_THE_PAST = regex(r"\b(?:did|have|has|had|was|were|been|changed|happened|came|decided)\b")
+_QUESTION_WORDS = frozenset("what which who whom where when why how".split())
+# Not in "everything there is to know" and "all decisions that we have", which ask for it.
+_FINITE = regex(
+    r"(?<=\S )(?<!\bthat )(?<!\bthere )(?<!\bwe )(?<!\byou )(?<!\bi )(?<!\bthey )"
+    r"(?:is|are|was|were|has|have|had|should|must|will|can|could|would|needs?|looks?)\b"
+)
 _ASKS = _ASKS_BOTH | frozenset(
     "where when how any all everything every decisions notes findings log changelog summary recap"
     " overview digest rundown report review write-up update updates highlights news".split()
@@ -109,7 +124,8 @@ _PROJECT = regex(
 )
 _OVERVIEW = regex(
     r"\b(?:know|overview|explain|describe|introduce|everything|about|summar\w+|recap|important|tell"
-    r"|tour|walk|rundown|gist|learn|should|onboard\w*|remember\w*|memory|speed|is|picture|status)\b"
+    r"|tour|walk|rundown|gist|learn|should|onboard\w*|remember\w*|memory|speed|picture|status"
+    r"|what (?:is|are|'s))\b"
 )
 _NEWCOMER = regex(r"\b(?:new here|new to|newcomer|newbie|joined|joining|onboard\w*)\b")
 _FIRST_QUESTION = regex(
@@ -137,6 +153,12 @@ _REMEMBERED = regex(
 _NEWS = regex(
     r"^(?:what (?:is|'s) )?(?:new|latest)$|^any news$"
     r"|\b(?:newest|latest|last|recent)(?: \d+)? (?:notes|memories|things)$"
+)
+# What happened then, not what holds from then on, and not why.
+_OF_AN_INCIDENT = regex(
+    r"^(?:what(?:'s)? (?!did (?:we|i|you|they)\b)(?:\w+ ){0,4}?"
+    r"(?:happened|went|broke|failed|caused|was|were|did)"
+    r"|(?:did|have|had) (?:we|you|they|i)(?: ever)? ha(?:ve|d)|(?:was|were) there)\b"
 )
 _LATELY = TimeExpression("lately", "lately")
 _MOST_ELSEWHERE = 3
@@ -169,6 +191,21 @@ class _Read(Struct, frozen=True):
     def is_order(self) -> bool:
         return self.first in ORDER_VERBS and self.first not in _REQUESTS
 
+    @property
+    def is_remark(self) -> bool:
+        """Whether it states something ("our app is fast", "we merged it", "this worked")."""
+        if self.first in _POINTS:
+            return True
+        if self.asks:
+            return False
+        if self.first in _STATES:
+            return True
+        words = self.said.split()
+        if self.first in _REQUESTS or not _QUESTION_WORDS.isdisjoint(words):
+            return False
+        verb = _FINITE.search(_COURTESY.sub("", self.said))
+        return verb is not None and verb[0] != self.first
+
 
 def read_time_question(text: str) -> Retrospect | None:
     """What ``text`` asks about a time or about the whole; None for what does not, as most do."""
@@ -185,6 +222,16 @@ def read_time_question(text: str) -> Retrospect | None:
     return None
 
 
+def dates_of_incident(text: str) -> tuple[TimeExpression, ...]:
+    """The days and months of which ``text``, one sentence, asks what happened then; often ()."""
+    asked = plain(text).strip()
+    if len(asked) > MAX_CHARS or _OF_AN_INCIDENT.match(asked) is None:
+        return ()
+    dates = find_dates(text)
+    sides = [one.side for one in dates]
+    return dates if sides in (["in"], ["since", "until"]) else ()
+
+
 def _read(sentence: str) -> _Read:
     said = canonical(_RECIPIENT.sub(r"\1\2", sentence))
     times, left = find_times(said)
@@ -199,7 +246,7 @@ def _asked(one: _Read, beside: int, *, newcomer: bool) -> Retrospect | None:
         return _where_left_off(one, found)
     if one.times and one.first in _RESUMES and _RESUMES.issuperset(one.subject):
         return Retrospect(left_off=True)
-    if one.is_order or (one.first in _STATES and not one.asks) or one.first in _POINTS:
+    if one.is_order or one.is_remark:
         return None
     if one.times:
         return _at_a_time(one, beside)

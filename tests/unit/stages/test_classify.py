@@ -278,6 +278,21 @@ def test_first_it_is_decided_whether_it_is_a_search_and_then_of_which_kind():
     assert choose(odds | {"order": 0.2, "chat": 0.22})[0] == "chat"
 
 
+@pytest.mark.parametrize(
+    ("text", "searches"),
+    [
+        ("her build fails in the simulator at pod install, any idea?", True),
+        ("her build fails in the simulator at pod install, have a look", False),
+        ("is an allocation after startup ok, e.g. a vector in a task", True),
+        ("is an allocation after startup ok, e.g. a vector. Make it one", False),
+        ("add a flag for that, ok?", False),
+    ],
+)
+def test_what_the_keywords_are_sure_of_is_no_order_where_it_is_a_question(text, searches):
+    vote = local_vote(text, keyword_vote(text).intent, Guesser(None, 0.9))
+    assert (vote.intent is not None) is searches
+
+
 def test_the_note_of_a_local_no_tells_an_order_from_chat():
     assert local_vote("x", None, Guesser(None, 0.9)).note == "order 0.90"
 

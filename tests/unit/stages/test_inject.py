@@ -644,6 +644,18 @@ def test_a_memory_of_another_thing_is_refused_and_says_so():
     assert [one.why for one in built.verdicts] == ["it speaks of Heron, and not of Falcon"]
 
 
+@pytest.mark.parametrize(("date", "shown"), [("14 August", 1), ("3 August", 0)])
+def test_an_incident_of_another_date_is_not_shown(date, shown):
+    memory = make_memory(1, "On 14 August the hourly loads stood still")
+    prompt = make_prompt(f"what went wrong on {date}?")
+    built = run(
+        make_classified(
+            [make_hit(memory, 0.95)], make_intent(95), parsed=make_parsed(prompt, text=prompt.text)
+        )
+    )
+    assert len(built.context.injected_memories) == shown
+
+
 def test_memories_of_a_time_leave_room_for_what_was_said_then():
     at = NOW - timedelta(days=3)
     said = Passage(

@@ -184,6 +184,14 @@ def test_what_stands_for_itself_is_searched_for_alone():
             "which seed, and which quantile for fresh stuff?",
             ("which seed", "which quantile for fresh stuff"),
         ),
+        (
+            "what line length do we use? and which gcc version was it again",
+            ("what line length do we use", "which gcc version"),
+        ),
+        (
+            "what were the limits again? also why do we avoid React",
+            ("what were the limits again", "why do we avoid React"),
+        ),
     ],
 )
 def test_the_questions_of_a_prompt_are_told_apart(text, parts):
@@ -196,6 +204,7 @@ def test_the_questions_of_a_prompt_are_told_apart(text, parts):
         "what is the holdout?",
         "where are the logs and how do I read them?",
         "who owns it? since when?",
+        "which seed? and what was it again?",
         "the build is red. why is that, and who broke the runner?",
         "add a retry, and where is the limit?",
         "which a? which b? which c? which d?",

@@ -116,6 +116,28 @@ async def test_where_nothing_was_made_nothing_is_found():
     assert (found.memories, found.sessions) == ((), ())
 
 
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        ("what happened on 14 August?", [1]),
+        ("what happened in August?", [1]),
+        ("what happened on the night of 2 to 3 September?", [2]),
+        ("what happened on 3 September?", [2]),
+        ("what happened on 15 August?", []),
+        ("what happened in July?", []),
+        ("what did we do in August?", []),
+    ],
+)
+async def test_what_names_the_day_is_of_it_whenever_it_was_made(prompt, found):
+    notes = [
+        note(1, "On 14 August the loads stood still", "2026-09-20T10:00:00"),
+        note(2, "Night of 2 to 3 September: mails went out twice", "2026-09-21T10:00:00"),
+        note(3, "Algae grow from June to August", "2026-09-22T10:00:00"),
+    ]
+    recall = FakeRecall(hits=[make_hit(one) for one in notes])
+    assert numbers(await recollected(prompt, notes, recall=recall)) == found
+
+
 async def test_a_task_that_went_on_in_the_span_is_of_it():
     went_on = datetime(2026, 10, 4, 12, tzinfo=UTC)
     notes = [note(1, "task", "2026-08-01T09:00:00", namespace="tasks", updated_at=went_on)]

@@ -4,8 +4,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from subcog.bus.prompts import TimeExpression
-from subcog.stages.enrichment.time_spans import day_stated, span_of
-from subcog.stages.language.time_expressions import canonical, find_times
+from subcog.stages.enrichment.time_spans import day_stated, is_of_another_date, span_of
+from subcog.stages.language.time_expressions import canonical, find_dates, find_times
 
 # A Wednesday.
 NOW = datetime(2026, 4, 15, 14, 30, tzinfo=UTC)
@@ -133,3 +133,24 @@ def test_what_is_no_time_has_no_span(text):
 def test_a_day_is_read_where_its_year_is_given(text, day):
     found = day_stated(text)
     assert (found and f"{found:%Y-%m-%d}") == day
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "another"),
+    [
+        ("On 14 February the loads stood still", "on 14 February", False),
+        ("On 14 February the loads stood still", "in February", False),
+        ("In February the loads stood still", "on 14 February", False),
+        ("On 14 February the loads stood still", "on 15 February", True),
+        ("On 14 February the loads stood still", "in January", True),
+        ("Night of 2 to 3 March: mails went out twice", "on 3 March", False),
+        ("Night of 2 to 3 March: mails went out twice", "on 4 March", True),
+        ("Since 14 February the loads are watched", "in March", False),
+        ("The loads stood still", "on 15 February", False),
+        ("On 14 February the loads stood still", "in April", False),  # it was noted in April
+        ("On 14 February the loads stood still", "on 31 June", False),
+    ],
+)
+def test_what_names_only_other_dates_is_of_another(text, asked, another):
+    made = datetime(2026, 4, 2, tzinfo=UTC)
+    assert is_of_another_date(text, made, find_dates(asked), NOW) is another

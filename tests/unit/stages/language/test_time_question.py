@@ -2,7 +2,7 @@ import pytest
 
 from subcog.bus.prompts import IntentType, Retrospect
 from subcog.stages.language.search_intent import detect_search_intent
-from subcog.stages.language.time_question import read_time_question
+from subcog.stages.language.time_question import dates_of_incident, read_time_question
 
 AT_A_TIME = [
     ("what did we do yesterday", ()),
@@ -55,6 +55,10 @@ WHOLE = [
     ("list all blockers", ("blockers",)),
     ("what technical debt do we have?", ("tech-debt",)),
     ("which conventions do we follow here?", ("patterns",)),
+    ("everything there is to know about the project", ()),
+    ("all decisions that are still open", ("decisions",)),
+    ("is there an overview of the project", ()),
+    ("are we blocked", ("blockers",)),
     ("what's still open?", ("tasks", "blockers")),
     ("was weißt du über dieses Projekt?", ()),
     ("que sais-tu de ce projet ?", ()),
@@ -99,7 +103,20 @@ NO_SUCH_QUESTION = [
     # what lies ahead
     "what should we do today?",
     "what must happen before the release?",
+    "what's still to do before 3.2?",
     "what day is it today?",
+    # remarks
+    "the app is great",
+    "the project's great",
+    "our app is fast",
+    "the project is late",
+    "the api of the project is new",
+    "everything is known",
+    "all tasks are done",
+    "our rules have changed",
+    "everything was done yesterday",
+    # of one quality of the whole
+    "is the project done?",
     # neither
     "thanks, that's all for today",
     "see you on monday",
@@ -176,3 +193,22 @@ def test_it_is_a_general_search_that_the_keywords_are_sure_of():
     about = detect_search_intent("what did we decide last week about Kafka")
     assert about is not None
     assert about.topics == ("kafka",)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "dates"),
+    [
+        ("what went wrong on 3 September?", ["3 september"]),
+        ("What caused the outage in June?", ["june"]),
+        ("did we have outages in October?", ["october"]),
+        ("was there an outage on 2026-10-12", ["2026-10-12"]),
+        ("what happened on the night of 2 to 3 November?", ["2 november", "3 november"]),
+        ("what did we decide in June?", []),
+        ("why did we drop Redis in June?", []),
+        ("what was the price before June?", []),
+        ("what happens on 3 September?", []),
+        ("what went wrong?", []),
+    ],
+)
+def test_what_asks_for_an_incident_names_its_date(prompt, dates):
+    assert [one.text for one in dates_of_incident(prompt)] == dates
