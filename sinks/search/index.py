@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
 from itertools import islice
 from types import MappingProxyType
 
@@ -165,6 +166,21 @@ class Index:
         """The embedder, if the vectors are its own."""
         fits = self.embedder is not None and self._model in {"", self.embedder.name}
         return self.embedder if fits else None
+
+    def having(self, words: Sequence[Sequence[str]], scopes: Sequence[Scope]) -> int:
+        """How many memories of ``scopes`` have each of ``words`` in one of its forms.
+
+        Words that text search does not count are not looked for; none where all are such.
+        """
+        every = [terms for forms in words if len(terms := self._analyzer.terms(" ".join(forms)))]
+        if not every:
+            return 0
+        total = 0
+        for _, scope_index in self.scope_indexes(scopes):
+            found = (scope_index.find(terms, scope_index.rows).rows for terms in every)
+            each = (reduce(np.union1d, rows) for rows in found)
+            total += len(reduce(np.intersect1d, each))
+        return total
 
     def encode_query(self, text: str) -> EncodedQuery:
         """A question in the terms of the embedder, or of text search while there is none."""

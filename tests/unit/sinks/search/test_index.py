@@ -129,6 +129,15 @@ def test_an_empty_question_finds_nothing(four: Indexed) -> None:
     assert four.ids("   ") == []
 
 
+def test_the_memories_with_each_word_in_one_of_its_forms_are_counted(four: Indexed) -> None:
+    four.add(memory("there", DEPLOY, THERE))
+    having = four.index.having
+    assert having((("went", "deployments"), ("hand",)), (HERE,)) == 1
+    assert having((("deploy",), ("the",)), (HERE, THERE)) == 2
+    assert having((("deploy",), ("invoice",)), (HERE,)) == 0
+    assert having((("the",),), (HERE,)) == 0
+
+
 def test_an_empty_index_finds_nothing(indexed: Indexed) -> None:
     assert indexed.search("anything").candidates == ()
     assert indexed.search("anything").total == 0

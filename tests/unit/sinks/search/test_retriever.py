@@ -1,7 +1,9 @@
+import math
 import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import anyio
 import pytest
@@ -348,6 +350,47 @@ def test_after_enough_sure_ones_no_further_one_is_read_unless_all_are_asked_for(
     assert all(hit.relevance >= RERANK_SURE for hit in recalled.hits[:count])
     assert recalled.hits[count:] == search(store, embedder).recall_now(asked).hits[count:]
     assert recalled.degraded is None
+
+
+ROLLED_OUT = "Everything gets rolled out by ArgoCD when main is tagged."
+HOW_TO_DEPLOY = Query(text="deploy", scopes=(HERE,), asked="how do we deploy?")
+
+
+def test_what_says_it_in_other_words_is_read_in_these_as_well(embedder: Embedder) -> None:
+    store, reranker = FakeStore("Buttons are blue.", ROLLED_OUT), FakeReranker("rolled out")
+    searching = reading(store, embedder, reranker)
+    searching.rerank_budget_s = math.inf
+    hit = searching.recall_now(HOW_TO_DEPLOY).hits[0]
+    assert reranker.shown[:2] == [
+        (question, f"decisions: {ROLLED_OUT}")
+        for question in ("how do we deploy?", "how do we roll out?")
+    ]
+    before = search(store, embedder).recall_now(HOW_TO_DEPLOY).hits[0]
+    assert hit.memory.content == ROLLED_OUT
+    assert hit.by_words is not None
+    assert hit.by_words > before.relevance
+
+
+def test_what_other_words_are_not_enough_for_is_as_relevant_as_without_them(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searching = reading(FakeStore("Buttons are blue.", ROLLED_OUT), embedder, FakeReranker())
+    searching.rerank_budget_s = math.inf
+    with_them = {hit.memory.id: hit for hit in searching.recall_now(HOW_TO_DEPLOY).hits}
+    monkeypatch.setattr("subcog.sinks.search.retriever.MOST_WORDINGS", 0)
+    without = {hit.memory.id: hit for hit in searching.recall_now(HOW_TO_DEPLOY).hits}
+    assert with_them["m1"].relevance <= without["m1"].relevance
+
+
+@pytest.mark.parametrize("changed", [{"pasted": True}, {"asked": ""}])
+def test_other_words_are_not_searched_for_a_paste_or_where_nothing_was_typed(
+    embedder: Embedder, changed: dict[str, Any]
+) -> None:
+    store, reranker = FakeStore("Buttons are blue.", ROLLED_OUT), FakeReranker("rolled out")
+    searching = reading(store, embedder, reranker)
+    searching.rerank_budget_s = math.inf
+    searching.recall_now(structs.replace(HOW_TO_DEPLOY, **changed))
+    assert "how do we roll out?" not in [question for question, _ in reranker.shown]
 
 
 @pytest.mark.usefixtures("all_read")

@@ -102,6 +102,10 @@ def test_a_prompt_of_stop_words_has_nothing_to_search_for():
             "redis, memcached, valkey or varnish for vin lookups?",
         ),
         ("ok so which caches do we use?", "redis, memcached, valkey or varnish?"),
+        (
+            "which serialization format do we use on kafka?",
+            "avro, protobuf, json, cbor, messagepack, thrift or flatbuffers on kafka?",
+        ),
         ("which cache key do we use?", ""),
         ("what does the cache hold?", ""),
         ("why is the cache cold?", ""),
