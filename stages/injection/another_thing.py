@@ -111,8 +111,8 @@ class _Thing(NamedTuple):
     definite: bool = False
 
     def is_sibling_of(self, other: _Thing) -> bool:
-        """Whether ``other``, of the same head, is as plainly another one."""
-        if _DIGITS.sub("", self.word.folded) == _DIGITS.sub("", other.word.folded):
+        """Whether ``other`` has the same head, and is as plainly another one."""
+        if self.head != other.head or _row(self.word) == _row(other.word):
             return False  # one of a row, of which a memory names the first or the last
         if _ACRONYM.fullmatch(other.word.written):
             return False  # which tells the kind, and not which one: "SPM packages"
@@ -125,6 +125,10 @@ class _Thing(NamedTuple):
         if "number" in forms or self.head not in _NAMED_THINGS:
             return False
         return self.joined == other.joined == "after" or (self.definite and other.definite)
+
+
+def _row(word: _Word) -> str:
+    return _DIGITS.sub("", word.folded)
 
 
 class _Text:
@@ -203,7 +207,7 @@ def another_thing(parsed: Parsed, text: str) -> str:
     found = ""
     for question in parsed.parts or (parsed.question,):
         asked = _asked(question)
-        found = _another(asked, _text(text[:_READ_CHARS])) if asked else ""
+        found = _another(asked, text[:_READ_CHARS]) if asked else ""
         if not found:
             return ""
     return found
@@ -224,16 +228,18 @@ def _text(text: str) -> _Text:
     return _Text(text)
 
 
-def _another(asked: _Text, told: _Text) -> str:
-    of_all = {thing.word for thing in asked.things if thing.head in told.of_all}
-    for thing in asked.things:
-        if thing.word in of_all or told.names(thing.word):
-            continue
-        for other in told.things:
-            if other.head != thing.head or not thing.is_sibling_of(other):
-                continue
-            if not asked.names(other.word):
-                return f"it speaks of {other.word.written}, and not of {thing.word.written}"
+def _another(asked: _Text, text: str) -> str:
+    folded = fold(text)
+    unsaid = [thing for thing in asked.things if thing.word.folded not in folded]
+    if not unsaid:
+        return ""
+    told = _text(text)
+    for thing in unsaid:
+        siblings = (one for one in told.things if thing.is_sibling_of(one))
+        others = [one.word for one in siblings if not asked.names(one.word)]
+        heads = {one.head for one in asked.things if one.word == thing.word}
+        if others and told.of_all.isdisjoint(heads) and not told.names(thing.word):
+            return f"it speaks of {others[0].written}, and not of {thing.word.written}"
     return ""
 
 
