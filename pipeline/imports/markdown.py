@@ -36,6 +36,7 @@ from .item import (
 
 _HEADING_LEVELS = 3
 _NAMESPACE_NOTE = regex(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
+_ITEM = regex(r"[-*+] {1,3}(?P<said>\S.*)$")
 _FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
 _BEGIN = regex(r"<!-- subcog:memory (?P<fields>\{.*\}) -->$")
 _END = "<!-- subcog:end -->"
@@ -172,8 +173,24 @@ def _without_heading(body: list[str]) -> list[str]:
     return body[2:] if len(body) > 1 and not body[1].strip() else body[1:]
 
 
+def items_of(body: Sequence[str]) -> list[str]:
+    """The texts of a list that is all that ``body`` holds, without their signs; else none."""
+    items: list[str] = []
+    for line in filter(str.strip, body):
+        if item := _ITEM.match(line):
+            items.append(item["said"])
+        elif items and line[0].isspace():
+            items[-1] += f"\n{line.strip()}"
+        else:
+            return []
+    return items if len(items) > 1 else []
+
+
 class Notes:
-    """Gathers notes: the text below each heading, with the heading as its first line."""
+    """Gathers notes: the text below each heading, with the heading as its first line.
+
+    What is a list and nothing else, below no heading, is one note an item.
+    """
 
     def __init__(self, front: Front, source: Provenance) -> None:
         self._namespace = category_namespace(*_listed(front, "namespace", "type", *_CATEGORIES))
@@ -201,12 +218,13 @@ class Notes:
 
     def end(self) -> Iterator[Item]:
         """The note so far, if it says anything."""
-        title, text = self._title, "\n".join(self._body).strip()
+        title, body = self._title, self._body
         self._title, self._body, self._fence = "", [], ""
         namespace = self._namespace
         if (note := _NAMESPACE_NOTE.match(title)) and note["namespace"] in NAMESPACES:
             namespace, title = note["namespace"], note["rest"]
-        if text:
+        single = ["\n".join(body).strip()]
+        for text in filter(None, single if title else items_of(body) or single):
             yield Item(
                 content=titled(self._titles(title), text),
                 namespace=namespace,

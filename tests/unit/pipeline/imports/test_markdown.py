@@ -207,3 +207,19 @@ def test_the_properties_of_a_note_are_kept(tmp_path):
     assert second.content == "Deploys / Canary\n\nFirst one node."
     assert (first.namespace, first.tags) == ("patterns", ("rule",))
     assert first.updated_at == datetime(2026, 2, 1, tzinfo=UTC)
+
+
+def test_a_list_without_a_heading_is_one_memory_an_item(tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_text("- Our standup is at 9:30.\n- We use pnpm, not npm,\n  for the workspaces.\n")
+    texts = [item.content for item in read_markdown(file)]
+    assert texts == ["Our standup is at 9:30.", "We use pnpm, not npm,\nfor the workspaces."]
+
+
+@pytest.mark.parametrize(
+    "text", ["Shopping:\n- a\n- b", "# Shopping\n- a\n- b", "- one\n", "- a\nb"]
+)
+def test_a_list_that_belongs_to_something_stays_with_it(tmp_path, text):
+    file = tmp_path / "notes.md"
+    file.write_text(text)
+    assert len(list(read_markdown(file))) == 1
