@@ -29,6 +29,7 @@ _KINDS = {
 }
 GENERIC_STEMS = word_list("generic_file_names")
 GENERIC_FOLDERS = word_list("generic_folders")
+_COMMON_ENDINGS = word_list("common_endings")
 _CODE = regex(r"`([^`\n]{3,80})`")
 _FLAG = regex(r"(?<![\w-])--[a-z][\w-]{2,40}")
 # A word of letters and digits, such as argon2id or rs256.
@@ -128,12 +129,18 @@ def _coded(code: str) -> Iterator[Name]:
         yield Name(kind="symbol", text=code)
 
 
+def is_generic(file: str) -> bool:
+    """Whether projects often have several files of this lower-case name: not "schema.prisma"."""
+    stem, _, ending = file.partition(".")
+    return stem in GENERIC_STEMS and (not ending or ending in _COMMON_ENDINGS)
+
+
 def _named(kind: str, written: str) -> Name | None:
     """A name as it is looked for; None for one that many things have."""
     text = _folded(written)
     if kind == "file" or "/" in text:
         kind, text = "file", _LOCATION.sub("", text).removeprefix("./").strip("/~")
-        if "/" not in text and text.partition(".")[0] in GENERIC_STEMS:
+        if "/" not in text and is_generic(text):
             return None
     elif kind == "symbol":
         text = text.partition("(")[0].strip("@")

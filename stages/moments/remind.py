@@ -26,7 +26,7 @@ from ..language.topics import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
-from .names import GENERIC_FOLDERS, GENERIC_STEMS, PATH, is_about_folder, mentions
+from .names import GENERIC_FOLDERS, GENERIC_STEMS, PATH, is_about_folder, is_generic, mentions
 from .reminder import (
     NOTHING_KNOWN,
     KnownAtAct,
@@ -295,7 +295,7 @@ class Subject(Value, frozen=True, kw_only=True):
     @property
     def is_distinctive(self) -> bool:
         """Whether the name alone tells which file is meant: "jwt.py" does, "index.ts" does not."""
-        return "." in self.name and self.name.partition(".")[0].casefold() not in GENERIC_STEMS
+        return "." in self.name and not is_generic(self.name.casefold())
 
 
 def subject_of(path: str, text: str, *, root: str = "") -> Subject:

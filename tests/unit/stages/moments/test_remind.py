@@ -290,7 +290,8 @@ def test_a_path_is_relative_to_the_project_or_cut_to_its_end(path, inside):
 
 
 @pytest.mark.parametrize(
-    ("name", "tells"), [("jwt.py", True), ("index.ts", False), ("LICENSE", False)]
+    ("name", "tells"),
+    [("jwt.py", True), ("index.ts", False), ("LICENSE", False), ("schema.prisma", True)],
 )
 def test_only_some_names_tell_which_file_is_meant(name, tells):
     assert subject_of(f"x/{name}", "").is_distinctive is tells
