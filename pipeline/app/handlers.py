@@ -227,7 +227,8 @@ class Handlers:
         if self._app.llm is not None:
             self._app.llm.reserve.end(event.trace)
         wanted, prompt = self._app.settings.hook.user_prompt, event.classified.enriched.prompt
-        tells = wanted.notices and not prompt.rehearsal
+        by_a_person = not (prompt.rehearsal or event.classified.enriched.parsed.machine)
+        tells = wanted.notices and by_a_person  # what nobody reads now is told with the next prompt
         sessions, to = self._app.sessions, {"session": prompt.session, "by": event.trace}
         return respond(
             event,

@@ -36,7 +36,7 @@ from ...bus.values import (
     Provenance,
 )
 from ..search.index import Encoder, Index
-from ..search.retriever import Fetch
+from ..search.memory_cache import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store

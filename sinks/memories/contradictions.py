@@ -19,7 +19,7 @@ from ...config.languages import ENGLISH, language_of
 from ..models.analyzer import Analyzer
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
-from ..search.retriever import Fetch
+from ..search.memory_cache import Fetch
 from .capture import NEAR, Judge, may_be_denied
 from .lifecycle import Lifecycle
 

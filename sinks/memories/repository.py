@@ -35,7 +35,8 @@ from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder
 from ..search.index import Encoder, Index
-from ..search.retriever import MemoryCache, Search
+from ..search.memory_cache import MemoryCache
+from ..search.retriever import Search
 from ..search.sql_index import SqlIndex
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row

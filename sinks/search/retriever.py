@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.to_thread
-import msgspec
-from cachetools import LRUCache
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Hit, Memory, Query, Recalled, Scope, copies
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
 from ..models.embedder import Embedder, EncodedQuery
-from .calibration import reranked_relevance
 from .index import Encoder, Index
+from .memory_cache import Fetch
 from .ranking import Candidate, Ranking
+from .reranking import Reworded, second_stage, unread, with_reworded
 from .sql_search import search_by_sql
 from .wordings import reworded
 
@@ -64,11 +61,6 @@ MOST_WORDINGS = 3
 MOST_REWORDED = 2
 """So many memories of a question are read a second time, with the question in their own words."""
 
-REWORDED_MIN = 0.6
-"""What is relevant in other words alone has to be so relevant: of what is found at .4 to .6, half
-would be wrong. On 161 projects of ``perf/questions`` 108 of 130 such memories answered.
-"""
-
 MOST_SUCCESSORS = 8
 """How often in a row what replaced a memory may have been replaced itself."""
 
@@ -78,7 +70,6 @@ THREADS = 2
 RERANKED_AT_ONCE = min(2, os.cpu_count() or 1)
 """So many candidates of a question are reranked at once: the model runs outside the interpreter."""
 
-Fetch = Callable[[Sequence[str], Sequence[Scope]], Sequence[Memory]]
 Rank = Callable[[EncodedQuery, datetime], Ranking]
 
 
@@ -177,7 +168,7 @@ class Search:
         ranking = rank(question, self._clock())
         reads = self.reranker is not None and bool(query.asked) and not (foreign or query.pasted)
         other = self._in_other_words(query, ranking.candidates, rank, index) if reads else {}
-        candidates = _with(other, ranking.candidates, query.limit)
+        candidates = with_reworded(other, ranking.candidates, query.limit)
         until = time.perf_counter() + self.rerank_budget_s - waited_s
         hits, is_cut = self._answers(query, candidates, other, until, foreign=foreign)
         self.cut += is_cut
@@ -195,7 +186,7 @@ class Search:
 
     def _in_other_words(
         self, query: Query, known: Sequence[Candidate], rank: Rank, index: Index
-    ) -> dict[str, _Reworded]:
+    ) -> dict[str, Reworded]:
         """What says in other words than the question what it asks about, by id: the best few.
 
         Each is a candidate as it would be if the question had its words.
@@ -206,11 +197,11 @@ class Search:
             if (count := index.having(other.wording.forms, query.scopes))
         ]
         before = {one.id: one.relevance for one in known}
-        found: dict[str, _Reworded] = {}
+        found: dict[str, Reworded] = {}
         for _, other in sorted(counted, key=itemgetter(0))[:MOST_WORDINGS]:
             question = _encoded(index, other.text, other.question, ENGLISH)
             better = {
-                one.id: _Reworded(one, other.question, was)
+                one.id: Reworded(one, other.question, was)
                 for one in rank(question, self._clock()).candidates[:RERANK_TOP_K]
                 if one.relevance >= RERANK_MIN_RELEVANCE
                 and one.relevance > (was := before.get(one.id, 0.0))
@@ -218,7 +209,7 @@ class Search:
             for memory in self._fetch(list(better), query.scopes):
                 if other.is_said_in(memory.content):
                     sofar = found.setdefault(memory.id, better[memory.id])
-                    found[memory.id] = max(sofar, better[memory.id], key=_likely)
+                    found[memory.id] = max(sofar, better[memory.id], key=attrgetter("relevance"))
         best = sorted(found.values(), key=lambda one: -one.candidate.order)[:MOST_REWORDED]
         return {one.candidate.id: one for one in best}
 
@@ -226,7 +217,7 @@ class Search:
         self,
         query: Query,
         candidates: Sequence[Candidate],
-        other: Mapping[str, _Reworded],
+        other: Mapping[str, Reworded],
         until: float,
         *,
         foreign: bool,
@@ -245,7 +236,7 @@ class Search:
         hits = self._hits([one for one in candidates if one.id in wanted])
         first = [hit for hit in hits if hit.memory.id in to_rerank]
         reranked, is_cut = self._rerank(self.reranker, query, first, other, until)
-        told = (reranked.get(hit.memory.id) or _unread(hit, other) for hit in hits)
+        told = (reranked.get(hit.memory.id) or unread(hit, other) for hit in hits)
         found = [hit for hit in told if _is_relevant(hit, query)]
         return self._with_newer(self._in_force(found, query), query), is_cut
 
@@ -254,7 +245,7 @@ class Search:
         reranker: CrossEncoder,
         query: Query,
         hits: Sequence[Hit],
-        other: Mapping[str, _Reworded],
+        other: Mapping[str, Reworded],
         until: float,
     ) -> tuple[dict[str, Hit], bool]:
         """``hits`` with the relevance of the second stage, by id, until enough of them are found.
@@ -263,7 +254,7 @@ class Search:
         there are never more than may still be missing.
         """
         missing = len(hits) if query.broad else RERANK_ENOUGH
-        read = partial(_second_stage, reranker, query.asked, other)
+        read = partial(second_stage, reranker, query.asked, other)
         reranked: dict[str, Hit] = {}
         while len(reranked) < len(hits) and missing > 0:
             if time.perf_counter() > until:
@@ -394,53 +385,6 @@ def _encoded(index: Index, text: str, asked: str, language: str) -> EncodedQuery
     return index.encode_query(text) if language == ENGLISH else index.encode_words(asked, language)
 
 
-class _Reworded(Struct, frozen=True):
-    """A candidate for ``question``, which has its words; ``before`` is its relevance without."""
-
-    candidate: Candidate
-    question: str
-    before: float
-
-
-def _likely(one: _Reworded) -> float:
-    return one.candidate.relevance
-
-
-def _with(
-    other: Mapping[str, _Reworded], candidates: Sequence[Candidate], limit: int
-) -> Sequence[Candidate]:
-    """``candidates`` with those of ``other``, in order, at most ``limit``."""
-    if not other:
-        return candidates
-    found = {one.id: one for one in candidates} | {id_: one.candidate for id_, one in other.items()}
-    orders = {one.id: one.order for one in candidates}
-    return sorted(found.values(), key=lambda one: -max(one.order, orders.get(one.id, 0.0)))[:limit]
-
-
-def _second_stage(
-    reranker: CrossEncoder, asked: str, other: Mapping[str, _Reworded], hit: Hit
-) -> Hit:
-    """``hit`` with the relevance of both stages.
-
-    What says it in other words is read in these as well, and both readings have to speak for it:
-    the sum of their log-odds counts.
-    """
-    told = f"{hit.memory.namespace}: {hit.memory.content}"
-    score = reranker.score(asked, told)
-    relevance = reranked_relevance(hit.relevance, score)
-    if (same := other.get(hit.memory.id)) is not None:
-        both = reranked_relevance(hit.relevance, score + reranker.score(same.question, told))
-        as_asked = reranked_relevance(same.before, score)
-        relevance = max(both, as_asked) if both >= REWORDED_MIN else as_asked
-    return replace(hit, relevance=relevance, by_words=hit.relevance)
-
-
-def _unread(hit: Hit, other: Mapping[str, _Reworded]) -> Hit:
-    """``hit`` without what other words made of it: they count only where it was read in them."""
-    same = other.get(hit.memory.id)
-    return hit if same is None else replace(hit, relevance=same.before)
-
-
 def _relevant(candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
     floors = dict(query.floors)
     return [
@@ -452,57 +396,3 @@ def _is_relevant(hit: Hit, query: Query) -> bool:
     """Whether ``hit`` is relevant enough; the floors of namespaces are first-stage relevances."""
     floors = {} if hit.by_words is not None else dict(query.floors)
     return hit.relevance >= floors.get(hit.memory.namespace, query.min_relevance)
-
-
-CACHE_BYTES = 12_000_000
-"""Of memories as MessagePack, which is a third of what they take as objects."""
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Memory).decode
-
-
-class MemoryCache:
-    """A cached fetch from the store. Safe to share between threads.
-
-    Bounded by bytes, and only ever as new as the index: it is notified of each memory that is
-    stored or forgotten in the same moment as the index is. A fetch from DuckDB takes 2 ms however
-    few it is of; ten from here take a tenth of one.
-    """
-
-    def __init__(self, fetch: Fetch, *, max_bytes: int = CACHE_BYTES) -> None:
-        self._fetch = fetch
-        self._lock = threading.Lock()
-        self._cache: LRUCache[str, bytes] = LRUCache(max_bytes, getsizeof=len)
-        self._changes = 0
-
-    def __call__(self, ids: Sequence[str], scopes: Sequence[Scope]) -> list[Memory]:
-        """The memories with ``ids`` that are in ``scopes``, in the order asked."""
-        with self._lock:
-            before = self._changes
-            cached = {id_: self._cache[id_] for id_ in ids if id_ in self._cache}
-        found = {id_: _decode(memory) for id_, memory in cached.items()}
-        if missing := [id_ for id_ in ids if id_ not in found]:
-            fresh = self._fetch(missing, scopes)
-            found |= {memory.id: memory for memory in fresh}
-            encoded = [(memory.id, _encode(memory)) for memory in fresh]
-            with self._lock:
-                if self._changes == before:  # nothing changed while these were being read
-                    for memory_id, memory in encoded:
-                        if len(memory) <= self._cache.maxsize:
-                            self._cache[memory_id] = memory
-        return [found[id_] for id_ in ids if id_ in found and found[id_].scope in scopes]
-
-    def warm(self, memories: Iterable[Memory]) -> None:
-        """Cache ``memories`` while there is room. For those that are being loaded anyway."""
-        for memory in memories:
-            encoded = _encode(memory)
-            with self._lock:
-                if self._cache.currsize + len(encoded) > self._cache.maxsize:
-                    return
-                self._cache[memory.id] = encoded
-
-    def drop(self, memory_id: str) -> None:
-        """Forget a memory that was changed or forgotten: the next fetch reads it anew."""
-        with self._lock:
-            self._changes += 1
-            self._cache.pop(memory_id, None)

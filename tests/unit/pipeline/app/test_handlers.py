@@ -32,7 +32,7 @@ from subcog.sinks.passages.archive import PassageArchive
 from subcog.sinks.passages.table import forgotten
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.apps import opened
-from tests.fakes import PLACE, make_classified, make_intent, make_parsed, make_prompt
+from tests.fakes import PLACE, make_built, make_classified, make_intent, make_parsed, make_prompt
 from tests.stores import everything
 from tests.waiting import PATIENCE_S, until
 
@@ -265,6 +265,16 @@ async def test_a_session_is_told_of_what_it_kept_unasked_and_of_no_later_change(
         assert app.sessions.take_replaced("b") == ()
         await keep("b", text=gone, own_words=True)
         assert app.sessions.take_replaced("b") == (old,)
+
+
+async def test_what_the_user_is_to_be_told_waits_for_a_prompt_of_theirs(tmp_path):
+    async with opened(tmp_path) as app:
+        app.sessions.note_replaced("s1", "mem_1")
+        prompt = make_prompt(session="s1")
+        for machine, told in ((True, False), (False, True)):
+            parsed = make_parsed(prompt, machine=machine)
+            answer = app.handlers._respond(make_built(make_classified(parsed=parsed)))
+            assert (b"replaced mem_1" in answer.body) is told
 
 
 async def test_a_late_answer_is_counted_and_quotes_nothing_that_was_forgotten(tmp_path):
