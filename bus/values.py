@@ -246,6 +246,7 @@ class Hit(Value, frozen=True, kw_only=True):
     """A memory found. ``text``, ``late`` and ``vector`` are the raw parts, each 0.0–1.0-ish.
 
     ``by_words`` is what ``relevance`` was before the memory was read; None if it was not read.
+    ``in_other_words``: by other words for what was asked, in which it was read as well.
     ``instead_of`` is the id of the superseded memory that was found, which this one replaced.
     """
 
@@ -256,6 +257,7 @@ class Hit(Value, frozen=True, kw_only=True):
     order: float
     relevance: float
     by_words: float | None = None
+    in_other_words: bool = False
     instead_of: str = ""
 
     @classmethod

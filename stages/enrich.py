@@ -438,16 +438,20 @@ async def _bearing(
     event: PromptParsed, gathered: _Gathered, enrichment: Enrichment, knowledge: Knowledge
 ) -> tuple[Bearing, ...]:
     """What should be known before the work that the prompt orders; () for what is no order."""
-    if gathered.broken or gathered.subject is None or not gives_work(event.parsed):
+    if gathered.subject is None or not gives_work(event.parsed):
         return gathered.broken
     found = bearing(gathered.subject, gathered.guides, enrichment.resolved_references)
     try:
         memories = await knowledge.catalogue.fetch(list(found), event.prompt.place.readable)
     except ConnectionError:
-        return ()  # the recall reports it
-    return tuple(
-        Bearing(memory=memory, relevance=RELEVANCE, why=found[memory.id]) for memory in memories
+        return gathered.broken  # the recall reports it
+    told = {one.memory.id for one in gathered.broken}
+    others = tuple(
+        Bearing(memory=memory, relevance=RELEVANCE, why=found[memory.id])
+        for memory in memories
+        if memory.id not in told
     )
+    return (*gathered.broken, *others)[:MOST_BEARING]
 
 
 async def _keep(

@@ -235,13 +235,17 @@ def _beside_the_point(
 ) -> Iterator[tuple[str, str]]:
     """The ids of those that share words with the question and no more, each with why.
 
-    Whether it is about another thing is asked of what has the ``least`` relevance to be shown.
+    Whether it is about another thing is asked of what has the ``least`` relevance to be shown, and
+    was not found by other words for the thing.
     """
     asked = read_asked(parsed)
     for one in candidates:
         if asked.refuses(one.memory.content, one.relevance):
             yield one.memory.id, NOT_MEANT
-        elif one.relevance >= least and (another := another_thing(parsed, one.text)):
+            continue
+        if one.relevance < least or one.hit.in_other_words:
+            continue
+        if another := another_thing(parsed, one.text):
             yield one.memory.id, another
 
 

@@ -55,7 +55,9 @@ def second_stage(
     if (same := other.get(hit.memory.id)) is not None:
         both = reranked_relevance(hit.relevance, score + reranker.score(same.question, told))
         as_asked = reranked_relevance(same.before, score)
-        relevance = max(both, as_asked) if both >= REWORDED_MIN else as_asked
+        counts = both >= REWORDED_MIN
+        relevance = max(both, as_asked) if counts else as_asked
+        return replace(hit, relevance=relevance, by_words=hit.relevance, in_other_words=counts)
     return replace(hit, relevance=relevance, by_words=hit.relevance)
 
 

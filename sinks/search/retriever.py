@@ -167,9 +167,10 @@ class Search:
         question = _encoded(index, query.text, query.asked or query.text, language)
         ranking = rank(question, self._clock())
         reads = self.reranker is not None and bool(query.asked) and not (foreign or query.pasted)
-        other = self._in_other_words(query, ranking.candidates, rank, index) if reads else {}
-        candidates = with_reworded(other, ranking.candidates, query.limit)
         until = time.perf_counter() + self.rerank_budget_s - waited_s
+        known = ranking.candidates
+        other = self._in_other_words(query, known, rank, index, until) if reads else {}
+        candidates = with_reworded(other, known, query.limit)
         hits, is_cut = self._answers(query, candidates, other, until, foreign=foreign)
         self.cut += is_cut
         return Recalled(
@@ -185,7 +186,7 @@ class Search:
         return _encoded(self._index, text, text, language_of(text))
 
     def _in_other_words(
-        self, query: Query, known: Sequence[Candidate], rank: Rank, index: Index
+        self, query: Query, known: Sequence[Candidate], rank: Rank, index: Index, until: float
     ) -> dict[str, Reworded]:
         """What says in other words than the question what it asks about, by id: the best few.
 
@@ -199,6 +200,8 @@ class Search:
         before = {one.id: one.relevance for one in known}
         found: dict[str, Reworded] = {}
         for _, other in sorted(counted, key=itemgetter(0))[:MOST_WORDINGS]:
+            if time.perf_counter() > until:
+                break
             question = _encoded(index, other.text, other.question, ENGLISH)
             better = {
                 one.id: Reworded(one, other.question, was)

@@ -96,7 +96,7 @@ _ALREADY_THERE = regex(
 _SENTENCE_END = regex(r"[.!?](?:\s|\Z)|\n")
 _WILD = regex(r"\*\*|\*|<[^>]*>|\{[^}]*\}")
 _IS_EXTENSION = regex(rf"\.(?:{EXTENSIONS})")
-MOST_WILD = 4
+MOST_WILD, MOST_PATH_CHARS = 3, 300
 """A pattern with more of them is not read."""
 
 # Commands that write into the files that they name.
@@ -137,7 +137,7 @@ class DeniedFile(Struct, frozen=True, dict=True):
 
     def holds(self, path: str) -> bool:
         """Whether the file at ``path`` is this one, or in it."""
-        return self._matches.search(path) is not None
+        return self._matches.search(path[-MOST_PATH_CHARS:]) is not None
 
 
 def files_against(text: str) -> Iterator[DeniedFile]:

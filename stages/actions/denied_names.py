@@ -142,8 +142,8 @@ _SPLIT = regex(
     r"\s*,\s*(?:or\s+|and\s+|nor\s+)?(?:no\s+|an?\s+)?|\s+(?:or|and|nor)\s+(?:no\s+|an?\s+)?"
 )
 _LIKE_CODE = regex(
-    r"=|^[A-Z]{3,} |[a-z][A-Z]|[A-Z]{2,}\w*_|\w_\w|^--?[A-Za-z]|\(\)$|^[@:]\w|::|->|\w\.\w"
-    r"|^[A-Z][a-z]+[A-Z]|\w!$"
+    r"=|^[A-Z]{3,} |[a-z][A-Z]|(?<![A-Z])[A-Z]{2}\w*+(?<=_)|[A-Z]{2}_|\w_\w|^--?[A-Za-z]|\(\)$"
+    r"|^[@:]\w|::|->|\w\.\w|^[A-Z][a-z]+[A-Z]|\w!$"
 )
 _QUALIFIED = regex(
     r"\s*(?P<how>outside(?: of)?|beyond|except(?: for| in)?|unless|other than|elsewhere|in|on|for"

@@ -262,6 +262,7 @@ def script_commands(path: str, lines: Sequence[str]) -> Iterator[str]:
 # --- what an order proposes -----------------------------------------------------------------------
 
 _ORDER_CHARS = 1_000
+_BREAKS = regex(r"\s*+\n\s*+|\s{3,}+")
 _BEGINS = (
     r"(?:\A|(?<=[.,;:!\n])"
     r"|\b(?:and|then|please|pls|now|also|just|let['’]?s|you|to|we can|we should))"
@@ -300,6 +301,16 @@ _MADE = frozenset(
     " comment comments doc docs documentation type types script migration index check error errors"
     " logging log logs config default export exports import imports constant hook test-case".split()
 )
+_SPARES = regex(r"\b(?:without|not|never|don['\u2019]?t|no longer|instead of)\b", re.IGNORECASE)
+_REMOVES = regex(
+    r"\b(?:stop|remove|drop|delete|get rid of|don['\u2019]?t|do not|without|no longer|instead of"
+    r"|still)\b[^.;\n]*\Z",
+    re.IGNORECASE,
+)
+_REMOVES_OR_REPLACES = regex(rf"\breplace\b[^.;\n]*\Z|{_REMOVES.pattern}", re.IGNORECASE)
+_RUNS_IT = regex(
+    r"\b(?:run|re-?run|execute|use|with|via|call|do|type)(?: (?:a|the))?\s*\Z", re.IGNORECASE
+)
 _AND = regex(r"`?(?:,\s*|\s+and\s+|\s+or\s+)`?", re.IGNORECASE)
 _QUOTED_COMMAND = regex(r"`([a-z][\w./-]* [^`\n]{1,200})`")
 _RUN = regex(
@@ -324,10 +335,12 @@ def read_order(text: str) -> ActionText:
     A file that it says to change is one that is changed, a library that it says to use one that is
     imported, and a command that it says to run one that is run; ``purpose`` is all that it says.
     """
-    text = text[:_ORDER_CHARS]
-    files = (found["path"] or found["place"] for found in _EDITS.finditer(text))
+    text = _BREAKS.sub("\n", text[:_ORDER_CHARS])
+    edits = (found for found in _EDITS.finditer(text) if not _SPARES.search(found[0]))
+    files = (found["path"] or found["place"] for found in edits)
     paths = tuple(f"any{path}" if path.startswith(".") else path for path in files)
-    used = (one for found in _USES.finditer(text) for one in _AND.split(found["things"]))
+    uses = (found for found in _USES.finditer(text) if not _ends_use(text, found))
+    used = (one for found in uses for one in _AND.split(found["things"]))
     things = (one for one in used if one.casefold() not in _MADE)
     return ActionText(
         path=paths[0] if paths else "",
@@ -340,8 +353,18 @@ def read_order(text: str) -> ActionText:
     )
 
 
+def _ends_use(text: str, found: re.Match[str]) -> bool:
+    """Whether what is used there is to be used no more: "remove what is still using moment"."""
+    told = found[0].casefold().startswith("with")
+    ending = _REMOVES if told else _REMOVES_OR_REPLACES
+    return ending.search(text, max(0, found.start() - 80), found.start()) is not None
+
+
 def _ordered_commands(text: str) -> Iterator[str]:
-    yield from _QUOTED_COMMAND.findall(text)
+    for found in _QUOTED_COMMAND.finditer(text):
+        before = text[max(0, found.start() - 40) : found.start()]
+        if _RUNS_IT.search(before) and not _SPARES.search(before):
+            yield found[1]
     for pattern in (_RUN, _TYPED):
         for found in pattern.finditer(text):
             yield _COMMAND_END.sub("", found["command"])

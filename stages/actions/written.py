@@ -39,7 +39,7 @@ IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
 TOKEN = regex(r"\w+(?:\.\d+)*")
 """A name or a number in code."""
 
-_SET = regex(r"([A-Za-z_]\w*(?:-\w+)*)[\"']?\s*(?:[<>~!^]?=|:)")
+_SET = regex(r"(?<![\w-])([A-Za-z_]\w*+(?:-\w++)*+)[\"']?\s*+(?:[<>~!^]?=|:)")
 
 
 _WORD = regex(r"[a-z]{3,}")

@@ -21,9 +21,12 @@ from ..language.topics import ASKING_WORDS
 from ..language.words import KINDS, STOP_WORDS, WORD, fold, word_list
 from ..statements.canonical import canonical, is_technology
 
-_MOST_WORDS = 14
+_MOST_WORDS, _MOST_CHARS = 14, 160
 _BARE_WORDS = 6
 _READ_CHARS = 2000
+_MOST_LETTERS = 60
+"""Of a longer word nobody calls a thing."""
+
 
 _ASKS = regex(
     r"^\W*(?:(?:and|so|ok|hey|hi|btw|but|again|remind me)\W+)*"
@@ -217,7 +220,7 @@ def another_thing(parsed: Parsed, text: str) -> str:
 def _asked(question: str) -> _Text | None:
     """A short ``question`` that asks for something of a thing; None for any other prompt."""
     count = len(question.split())
-    if count > _MOST_WORDS or _ASKS_MORE.search(question):
+    if len(question) > _MOST_CHARS or count > _MOST_WORDS or _ASKS_MORE.search(question):
         return None
     is_bare = count <= _BARE_WORDS and question.rstrip().endswith("?")
     return _Text(question) if is_bare or _ASKS.match(question) else None
@@ -264,6 +267,8 @@ def _form(written: str, *, is_first: bool) -> str:
     folded = fold(written)
     if _NUMBER.fullmatch(folded):
         return "number"
+    if len(written) > _MOST_LETTERS:
+        return "word"
     if is_technology(folded) or _CAMEL.fullmatch(written):
         return "name"
     if _IDENTIFIER.search(written):
@@ -289,6 +294,8 @@ def _are_alike(one: str, other: str) -> bool:
 
 def _may_be_typed_for(typed: str, word: str) -> bool:
     """Whether ``typed`` may be ``word`` with a slip."""
+    if max(len(typed), len(word)) > _MOST_LETTERS:
+        return False
     return SequenceMatcher(None, typed, word, autojunk=False).ratio() >= _LIKE
 
 

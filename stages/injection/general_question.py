@@ -225,6 +225,7 @@ _MAY_BE: Mapping[str, Callable[[General], bool]] = {
     "defined": _may_be_defined,
     "sides": _compares,
     "command": _is_command,
+    "up": lambda one: _PLACES.isdisjoint(one.thing.split()),
     "likely": lambda one: one.known or not one.thing,
 }
 
@@ -273,11 +274,14 @@ _TOLD: Mapping[str, re.Pattern[str]] = {
     "reached": regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)"),
     "away": regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b"),
     "old": regex(r"\b(?:old|age|aged|born|birthday|years?|since)\b"),
-    "up": regex(r"\b(?:down(?:time)?|up(?:time)?|off(?:line)?|outages?|online|maintenance|stopped"
-                r"|reach\w*|available|unavailable|status)\b"),
-    "free": regex(r"\b(?:free|costs?|paid|pays?|prices?|licen[cs]\w+|open|cheap|expensive)\b"),
-    "priced": regex(r"\b(?:free|costs?|paid|pays?|prices?|eur|euros?|usd|dollars?|expensive|cheap"
-                    r"|cents?|billed)\b|[€$£]|/ ?(?:month|mo|year|yr)\b"),
+    "up": regex(r"\b(?:dead|broken?|crash\w*|fail\w*|hang\w*|hung|down(?:time)?|up(?:time)?"
+                r"|off(?:line)?|outages?|online|maintenance|stopped|reach\w*|available|unavailable"
+                r"|status)\b"),
+    "free": regex(r"\b(?:plan|bills?|spend|chf|eur|usd|gbp|bus[ls]|free|costs?|paid|pays?|prices?"
+                  r"|licen[cs]\w+|open|cheap|expensive)\b"),
+    "priced": regex(r"\b(?:bills?|spend|spent|chf|gbp|plan|a (?:month|year)|free|costs?|paid|pays?"
+                    r"|prices?|eur|euros?|usd|dollars?|expensive|cheap|cents?|billed)\b|[€$£]"
+                    r"|/ ?(?:month|mo|year|yr)\b"),
 }  # fmt: skip
 
 

@@ -111,6 +111,8 @@ _FINITE = regex(
     r"(?<=\S )(?<!\bthat )(?<!\bthere )(?<!\bwe )(?<!\byou )(?<!\bi )(?<!\bthey )"
     r"(?:is|are|was|were|has|have|had|should|must|will|can|could|would|needs?|looks?)\b"
 )
+# "All decisions since the release is out".
+_SUBORDINATE = regex(r"(?<=\S )(?:since|after|before|until|that|which)\b.*", re.DOTALL)
 _ASKS = _ASKS_BOTH | frozenset(
     "where when how any all everything every decisions notes findings log changelog summary recap"
     " overview digest rundown report review write-up update updates highlights news".split()
@@ -203,7 +205,8 @@ class _Read(Struct, frozen=True):
         words = self.said.split()
         if self.first in _REQUESTS or not _QUESTION_WORDS.isdisjoint(words):
             return False
-        verb = _FINITE.search(_COURTESY.sub("", self.said))
+        main = _SUBORDINATE.sub("", _COURTESY.sub("", self.said))
+        verb = _FINITE.search(main)
         return verb is not None and verb[0] != self.first
 
 

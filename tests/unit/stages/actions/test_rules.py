@@ -557,6 +557,13 @@ def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
         ("never run tests on prod", "run the tests"),
         ("bun only, no yarn", "yarn or bun?"),
         ("Never force-push to main", "push it and open a draft"),
+        ("Never use moment.", "Stop using moment in the calendar"),
+        ("Never use moment.", "Get rid of everything that is still using moment"),
+        ("Use httpx, not requests.", "Remove the last imports using requests"),
+        ("Never run terraform apply from a laptop", "Don't run `terraform apply`, only plan it"),
+        ("use pnpm, not npm", "`npm install` fails in CI, fix the workflow so it uses pnpm"),
+        ("Never force-push to main", "Replace `git push --force` in release.sh by a merge"),
+        ("never edit files under gen/", "Fix the build without changing anything in gen/"),
     ],
 )
 def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
@@ -589,3 +596,19 @@ def test_hostile_memories_and_actions_end_soon(piece):
     for order in ("add to " * 2_000, "fix a/" * 2_000, "use a, " * 2_000, "run " + "a " * 4_000):
         with ends_soon():
             Deed(read_order(order + piece * 100)).breaks(piece)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "Ab", "0f", "\n", "_", "A", "a*"],
+    ids=["a", "Ab", "hex", "lines", "_", "A", "wild"],
+)
+def test_one_long_word_ends_soon_wherever_it_stands(piece):
+    long = piece * 6000
+    with ends_soon():
+        list(rules_of(f"Never use {long}").names)
+        breaks("never use moment", Deed(read_order(f"Fix the login.{long} now")))
+        breaks(
+            f"do not touch {piece * 20}.lock",
+            deed(path=f"{'a' * 3000}.loc", written=f"X = '{long}'"),
+        )

@@ -123,3 +123,17 @@ def test_what_may_be_about_the_project_is_no_general_question(prompt):
 def test_beside_a_question_on_the_project_nothing_is_refused(other, general):
     parsed = make_parsed(parts=("what is RFID?", other)).parsed
     assert read_asked(parsed).refuses("RFID card readers: Elatec TWN4", 0.9) is general
+
+
+@pytest.mark.parametrize(
+    ("question", "memory"),
+    [
+        ("is staging down?", "Staging is dead until the new certificate arrives."),
+        ("is Jenkins down?", "Jenkins is broken: its disk is full"),
+        ("how much does Datadog cost?", "The Datadog bill is 900 a month."),
+        ("is Terraform open source?", "We moved to OpenTofu, as Terraform is under the BUSL"),
+    ],
+)
+def test_what_a_memory_says_of_it_in_other_words_answers(question, memory):
+    general = read_general(question)
+    assert general is None or general.is_answered_by(memory, 0.5)

@@ -212,3 +212,15 @@ def test_it_is_a_general_search_that_the_keywords_are_sure_of():
 )
 def test_what_asks_for_an_incident_names_its_date(prompt, dates):
     assert [one.text for one in dates_of_incident(prompt)] == dates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "all decisions since v2.1 was released",
+        "everything we decided since the migration is done",
+        "overview of everything since the release was shipped",
+    ],
+)
+def test_what_asks_for_a_time_may_have_a_verb_in_it(text):
+    assert read_time_question(text) is not None
