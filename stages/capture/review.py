@@ -24,7 +24,7 @@ from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
 from .closings import MOST_SAID, Closing, find_closings
-from .retractions import KINDS, taken_back
+from .retractions import KINDS, says_more, taken_back
 from .statement_classifier import find_all, is_supposed
 from .task_record import MAX_TEXT_CHARS, within
 
@@ -213,10 +213,14 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
 
 
 class LastSaid(Struct, frozen=True):
-    """What was stated since the user's last message began, and whether that asked something."""
+    """What was stated since the user's last message began, and whether that asked something.
+
+    ``more``: it ordered something as well, or told of a fault.
+    """
 
     stated: tuple[Statement, ...] = ()
     asked: bool = False
+    more: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -230,11 +234,13 @@ class LastSaid(Struct, frozen=True):
         new = tuple(
             one
             for one in found
-            if one.note.earned
-            and one.note.kind in KINDS
-            and (one.role, one.said_at_ms) == (message.role, message.said_at_ms)
+            if one.note.earned and one.note.kind in KINDS and _is_of(one, message)
         )
         return replace(self, stated=tuple(dict.fromkeys((*self.stated, *new))))
+
+
+def _is_of(one: Statement, message: Message) -> bool:
+    return (one.role, one.said_at_ms) == (message.role, message.said_at_ms)
 
 
 MAX_FOUND = 64
@@ -292,10 +298,12 @@ class SessionReader:
             if message.aside or not message.text:
                 continue
             if message.role == "user" and (text := "\n".join(_parts(message))):
-                gone = set(taken_back(text, self.last.texts, asked=self.last.asked))
-                taken = (one for one in self.last.stated if one.note.text in gone)
+                last = self.last
+                gone = set(taken_back(text, last.texts, asked=last.asked, more=last.more))
+                taken = (one for one in last.stated if one.note.text in gone)
                 self.taken_back = (*self.taken_back, *taken)
-                self.last = LastSaid(asked="?" in text)
+                said = [one.note.text for one in found if _is_of(one, message)]
+                self.last = LastSaid(asked="?" in text, more=says_more(text, said))
             self.last = self.last.with_those_of(message, found)
 
     def _follow(self, message: Message) -> None:
