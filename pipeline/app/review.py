@@ -17,9 +17,11 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct, field
 
-from ...bus.bus import Bus
+from ...bus.bus import Bus, BusClosed, StageFailed
 from ...bus.events import (
+    ChangeSettled,
     CompactionStarted,
+    Event,
     ExpireRequested,
     ResponseReady,
     ReviewRequested,
@@ -50,6 +52,7 @@ from .archives import RESERVE_S, Conversations, NotStored
 from .captures import ReviewCaptures, moment_of
 
 _MAX_POINTS = 32
+_CHANGE_S = 10.0
 # A compaction waits this part of its time for the whole review, then looks at the end alone: at so
 # many of its batches.
 _BEFORE_GLANCE = 0.4
@@ -254,11 +257,23 @@ class SessionReviewer:
         for memory in await self._captures.close(event, study.closings):
             self._sessions.note_closed(event.session, _ended(memory, "closed as done"))
         for memory in await self._captures.taken_back(event, study.taken_back):
-            scopes = (event.place.project,)
-            expire = ExpireRequested(trace=self._new_id(), id=memory.id, scopes=scopes)
-            await self._bus.publish(expire)
-            self._sessions.note_closed(event.session, _ended(memory, "taken back"))
+            await self._take_back(event, memory)
         return await self._captures.record(event, study.finished)
+
+    async def _take_back(self, event: ReviewRequested, memory: Memory) -> None:
+        """End ``memory``, and note that the user is to be told. Raises ``NotStored``."""
+        scopes = (event.place.project,)
+        expire = ExpireRequested(trace=self._new_id(), id=memory.id, scopes=scopes)
+        if await self._changed(expire):
+            self._sessions.note_closed(event.session, _ended(memory, "taken back"))
+
+    async def _changed(self, change: Event) -> bool:
+        """Whether ``change`` was made, and not declined. Raises ``NotStored``."""
+        try:
+            settled = await self._bus.request(change, ChangeSettled, within_s=_CHANGE_S)
+        except (TimeoutError, StageFailed, BusClosed):
+            raise NotStored from None
+        return settled.memory is not None
 
     def _study(
         self, event: ReviewRequested, work: task.Work | None, last: LastSaid | None = None
