@@ -344,12 +344,16 @@ class Action(Value, frozen=True, kw_only=True):
 
 
 class Ended(Value, frozen=True, kw_only=True):
-    """A memory that the user's words ended, as it was before; ``how`` is what became of it."""
+    """A memory that the user's words ended, as it was before; ``how`` is what became of it.
+
+    ``restored`` is the id of what it had superseded and is in force again; empty where nothing is.
+    """
 
     memory_id: str
     version: int
     summary: str
     how: Literal["closed as done", "taken back"]
+    restored: str = ""
 
 
 class Kept(Value, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ...bus.bus import Bus, BusClosed, StageFailed
 from ...bus.events import (
@@ -24,6 +25,7 @@ from ...bus.events import (
     Event,
     ExpireRequested,
     ResponseReady,
+    RestoreRequested,
     ReviewRequested,
     SessionEnded,
     SessionReviewed,
@@ -261,11 +263,17 @@ class SessionReviewer:
         return await self._captures.record(event, study.finished)
 
     async def _take_back(self, event: ReviewRequested, memory: Memory) -> None:
-        """End ``memory``, and note that the user is to be told. Raises ``NotStored``."""
-        scopes = (event.place.project,)
+        """End ``memory``, and note that the user is to be told. Raises ``NotStored``.
+
+        What it had superseded is in force again before: else neither would be found.
+        """
+        scopes, old = (event.place.project,), memory.supersedes or ""
+        restore = RestoreRequested(trace=self._new_id(), id=old, scopes=scopes, undoes=True)
+        is_back = bool(old) and await self._changed(restore)
         expire = ExpireRequested(trace=self._new_id(), id=memory.id, scopes=scopes)
         if await self._changed(expire):
-            self._sessions.note_closed(event.session, _ended(memory, "taken back"))
+            ended = replace(_ended(memory, "taken back"), restored=old if is_back else "")
+            self._sessions.note_closed(event.session, ended)
 
     async def _changed(self, change: Event) -> bool:
         """Whether ``change`` was made, and not declined. Raises ``NotStored``."""

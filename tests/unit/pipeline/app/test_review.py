@@ -7,7 +7,13 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.events import ChangeSettled, ExpireRequested, ReviewRequested, SessionEnded
+from subcog.bus.events import (
+    ChangeSettled,
+    ExpireRequested,
+    RestoreRequested,
+    ReviewRequested,
+    SessionEnded,
+)
 from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
 from subcog.pipeline.app.review import Reviews
@@ -64,14 +70,19 @@ def known_as(house):
     return replace(make_memory(7, DECISION, namespace="decisions"), id=house.captured[0].id)
 
 
-def settle_each(house, *kinds, failures=()):
-    """Settle each change of ``kinds``, or raise the next of ``failures``; the ids come back."""
+def settle_each(house, *kinds, failures=(), missing=""):
+    """Settle each change of ``kinds``, or raise the next of ``failures``; the ids come back.
+
+    The memory with the id ``missing`` is not there.
+    """
     asked, failures = [], iter(failures)
 
     async def settle(event):
         asked.append(event.id)
         if failure := next(failures, None):
             raise failure
+        if event.id == missing:
+            return ChangeSettled(trace=event.trace, missing=missing)
         return ChangeSettled(trace=event.trace, memory=replace(known_as(house), id=event.id))
 
     for kind in kinds:
@@ -94,6 +105,22 @@ async def test_what_the_next_message_takes_back_holds_no_more(house, version, en
     assert expired == [house.captured[0].id] * ended
     told = house.reviewing._sessions.take_closed("s")
     assert [(one.memory_id, one.how) for one in told] == [(one, "taken back") for one in expired]
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "forgotten"])
+async def test_what_was_superseded_by_what_is_taken_back_holds_again(house, is_there):
+    asked = settle_each(house, RestoreRequested, ExpireRequested, missing="" if is_there else "old")
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        known = known_as(house)
+        house.recall.hits = [make_hit(replace(known, supersedes="old"))]
+        house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+        await house.stop()
+
+    assert asked == ["old", known.id]
+    (told,) = house.reviewing._sessions.take_closed("s")
+    assert (told.memory_id, told.restored) == (known.id, "old" if is_there else "")
 
 
 async def test_what_could_not_be_taken_back_is_not_told_and_tried_again(house):
