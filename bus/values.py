@@ -299,7 +299,8 @@ class Noted(Value, frozen=True, kw_only=True):
     ``kind`` is decision, learning, blocker, resolution, preference, progress or pattern; ``text``
     is the statement, the characters from ``start`` to ``end`` of what was read; ``summary`` is a
     sentence of its own of at most 100 characters. ``earned``: it may become a memory by itself;
-    anything else is a point for a summary.
+    anything else is a point for a summary. ``doubted``: the same message takes that back, questions
+    or supposes it.
     """
 
     kind: str
@@ -310,6 +311,7 @@ class Noted(Value, frozen=True, kw_only=True):
     start: int
     end: int
     earned: bool = False
+    doubted: bool = False
 
 
 # --- what an agent does with a tool ---------------------------------------------------------------

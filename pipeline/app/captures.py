@@ -164,15 +164,12 @@ class ReviewCaptures:
         for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
             if len(kept) < most and not review.repeats(statement.note.text, kept):
                 await self._keep_if_new(event, statement, kept)
-        noted = (one for one in found if one.role == "user" and not one.note.earned)
-        for statement in noted:
+        for statement in filter(review.may_outdate, found):
             if len(kept) < most and await self._outdates(event, statement):
                 await self._keep_if_new(event, statement, kept)
 
     async def _outdates(self, event: ReviewRequested, statement: Statement) -> bool:
         """Whether a statement says that what a memory of the project tells is no more."""
-        if not review.tells_change(statement.note.text):
-            return False
         hits = await self._like(event, statement.note.text, scopes=(event.place.project,))
         return review.outdated(statement.note.text, hits)
 

@@ -45,6 +45,9 @@ _IS_OTHERWISE_NOW = regex(
     r"(?:moved|switched|replaced|dropped|migrated))\b",
     re.IGNORECASE,
 )
+_OF_OTHERS = regex(
+    r"\b(?:they|he|she|somebody|someone|competit\w+)\b(?!.*\b(?:we|our|us)\b)", re.IGNORECASE
+)
 # What a resolution and its blocker share at least, and how far it must be ahead of the next one.
 _SURELY_ABOUT = 0.9
 _SHARED_WORDS = 0.5
@@ -184,9 +187,16 @@ def outdated(text: str, hits: Iterable[Hit]) -> bool:
     return any(changes(text, hit.memory.content) for hit in hits if hit.memory.namespace != "tasks")
 
 
-def tells_change(text: str) -> bool:
-    """Whether ``text`` states that something is otherwise now."""
-    return _IS_OTHERWISE_NOW.search(text) is not None and not is_supposed(text)
+def may_outdate(said: Statement) -> bool:
+    """Whether the user says, in earnest and not of others, that something is otherwise now."""
+    text = said.note.text
+    return (
+        said.role == "user"
+        and not (said.note.earned or said.note.doubted)
+        and _IS_OTHERWISE_NOW.search(text) is not None
+        and _OF_OTHERS.search(text) is None
+        and not is_supposed(text)
+    )
 
 
 def repeats(text: str, others: Iterable[str]) -> bool:
@@ -231,16 +241,19 @@ class LastSaid(Struct, frozen=True):
         """The same with what ``message`` states, which is among ``found``."""
         if not message.said_at_ms:  # then it is not known who stated what
             return self
-        new = tuple(
-            one
-            for one in found
-            if one.note.earned and one.note.kind in KINDS and _is_of(one, message)
-        )
+        new = _kept_of(message, found)
         return replace(self, stated=tuple(dict.fromkeys((*self.stated, *new))))
 
 
-def _is_of(one: Statement, message: Message) -> bool:
-    return (one.role, one.said_at_ms) == (message.role, message.said_at_ms)
+def _kept_of(message: Message, found: Sequence[Statement]) -> tuple[Statement, ...]:
+    """What ``message`` states, which is among ``found``, that may have been kept and taken back."""
+    said = (message.role, message.said_at_ms)
+    return tuple(
+        one
+        for one in found
+        if (one.role, one.said_at_ms) == said
+        and (one.note.kind in KINDS if one.note.earned else may_outdate(one))
+    )
 
 
 MAX_FOUND = 64
@@ -302,7 +315,7 @@ class SessionReader:
                 gone = set(taken_back(text, last.texts, asked=last.asked, more=last.more))
                 taken = (one for one in last.stated if one.note.text in gone)
                 self.taken_back = (*self.taken_back, *taken)
-                said = [one.note.text for one in found if _is_of(one, message)]
+                said = [one.note.text for one in _kept_of(message, found)]
                 self.last = LastSaid(asked="?" in text, more=says_more(text, said))
             self.last = self.last.with_those_of(message, found)
 
