@@ -294,7 +294,7 @@ class ReviewCaptures:
             id_ = review.memory_id(statement, event.place.project)
             hits = await self._like(event, statement.note.text, statement.note.namespace)
             known = (hit.memory for hit in hits if hit.memory.id == id_)
-            found += [one for one in known if one.version == 1 and one.holds(self._clock())]
+            found += [one for one in known if _is_as_kept(one) and one.holds(self._clock())]
         return found
 
     async def _closed(self, event: ReviewRequested, closing: Closing) -> Memory | None:
@@ -408,6 +408,14 @@ class ReviewCaptures:
         hits = await self._like(event, work.asked, task.NAMESPACE, limit=_MOST_RECORDS, scopes=here)
         records = (hit.memory for hit in hits if AUTO_CAPTURED in hit.memory.tags)
         return next((one for one in records if task.is_record_of(work, one.content)), None)
+
+
+def _is_as_kept(memory: Memory) -> bool:
+    """Whether nobody said ``memory`` again or changed it; what was found in its text is no change.
+
+    Such a finding makes a new version, and leaves the time.
+    """
+    return memory.updated_at == memory.created_at
 
 
 def _is_later(record: Memory, event: ReviewRequested, said_at: datetime | None) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import timedelta
 
 import anyio
 import pytest
@@ -90,13 +91,19 @@ def settle_each(house, *kinds, failures=(), missing=""):
     return asked
 
 
-@pytest.mark.parametrize(("version", "ended"), [(1, True), (2, False)], ids=["kept", "changed"])
-async def test_what_the_next_message_takes_back_holds_no_more(house, version, ended):
+@pytest.mark.parametrize(
+    ("version", "after", "ended"),
+    [(1, timedelta(), True), (2, timedelta(), True), (2, timedelta(seconds=5), False)],
+    ids=["kept", "annotated", "changed"],
+)
+async def test_what_the_next_message_takes_back_holds_no_more(house, version, after, ended):
     expired = settle_each(house, ExpireRequested)
     house.say(DECISION)
     async with house.running():
         await house.stop()
-        house.recall.hits = [make_hit(replace(known_as(house), version=version))]
+        known = known_as(house)
+        changed = replace(known, version=version, updated_at=known.created_at + after)
+        house.recall.hits = [make_hit(changed)]
         house.say("no wait, scrap that. bcrypt is fine", timestamp="2026-03-01T12:01:00Z")
         await house.stop()
         house.say("no wait, scrap that", timestamp="2026-03-01T12:02:00Z")
