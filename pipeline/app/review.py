@@ -228,7 +228,10 @@ class SessionReviewer:
                 # Of all reviews one computes at a time, or who asks something would wait for them.
                 read = partial(_read, batch, study, exchanges)
                 await anyio.to_thread.run_sync(read, limiter=self._one_at_a_time)
-                progress.found = choose((*earlier, *study.found), min_confidence=0, limit=MAX_FOUND)
+                wanted = (one for one in earlier if one not in study.taken_back)
+                progress.found = choose((*wanted, *study.found), min_confidence=0, limit=MAX_FOUND)
+            gone = {one.note.text for one in study.taken_back}
+            state.points = [point for point in state.points if point.text not in gone]
             passages += await self._conversations.keep(event, exchanges.take())
             tasks += await self._settle(event, study, progress)
             mark, work, last = part.mark, study.work, study.last

@@ -114,6 +114,25 @@ async def test_what_the_next_message_takes_back_holds_no_more(house, version, af
     assert [(one.memory_id, one.how) for one in told] == [(one, "taken back") for one in expired]
 
 
+async def test_a_compaction_is_not_told_to_keep_what_was_taken_back(house):
+    settle_each(house, ExpireRequested)
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        assert DECISION in await house.compact()
+        house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+        assert DECISION not in await house.compact()
+
+
+async def test_what_a_later_slice_takes_back_of_an_earlier_one_is_no_point(house):
+    house.reviewing._transcripts = Transcripts(house.marks, slice_bytes=200)
+    settle_each(house, ExpireRequested)
+    house.say(DECISION)
+    house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+    async with house.running():
+        assert DECISION not in await house.compact()
+
+
 @pytest.mark.parametrize("is_there", [True, False], ids=["there", "forgotten"])
 async def test_what_was_superseded_by_what_is_taken_back_holds_again(house, is_there):
     asked = settle_each(house, RestoreRequested, ExpireRequested, missing="" if is_there else "old")
