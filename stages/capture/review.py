@@ -222,8 +222,11 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
     return best if best.late >= max(others, default=0.0) + _AHEAD else None
 
 
+_MAX_STATED = 32
+
+
 class LastSaid(Struct, frozen=True):
-    """What was stated since the user's last message began, and whether that asked something.
+    """What was stated last since the user's last message began, and whether that asked something.
 
     ``more``: it ordered something as well, or told of a fault.
     """
@@ -242,7 +245,8 @@ class LastSaid(Struct, frozen=True):
         if not message.said_at_ms:  # then it is not known who stated what
             return self
         new = _kept_of(message, found)
-        return replace(self, stated=tuple(dict.fromkeys((*self.stated, *new))))
+        stated = tuple(dict.fromkeys((*self.stated, *new)))
+        return replace(self, stated=stated[-_MAX_STATED:])
 
 
 def _kept_of(message: Message, found: Sequence[Statement]) -> tuple[Statement, ...]:

@@ -72,3 +72,11 @@ def test_the_next_message_takes_back_what_was_kept_for_the_change_alone():
     study.read([replace(said("no wait, scrap that"), said_at_ms=2)])
     assert study.taken_back == (noted,)
     assert study.found == ()
+
+
+def test_of_what_may_be_taken_back_the_latest_is_remembered():
+    study = SessionReader(session="s", root="/p")
+    for number in range(40):
+        label = f"**Decision**: {DECISION.format(name=f'tool {number}', what='export')}"
+        study.read([replace(said(label, role="assistant"), said_at_ms=number + 1)])
+    assert [one.said_at_ms for one in study.last.stated] == list(range(9, 41))
