@@ -66,6 +66,7 @@ _FOR_ONCE = regex(
     r"|\bthis (?!(?:is|was|project|repo\w*|team|codebase|way|anymore|any)\b)[a-z]+",
     re.IGNORECASE,
 )
+_TO_AGENT = regex(r"\byou(?:['\u2019]ve|r)?\b", re.IGNORECASE)
 _FAULT = regex(
     r"\b(?:red|fail\w*|brok\w+|breaks?|error\w*|crash\w*|bugs?|wrong|flaky|stuck|hangs?|down"
     r"|(?:doesn|don|didn|isn|won)['\u2019]?t (?:work|build|start|compile|run|pass))\b",
@@ -117,6 +118,8 @@ def _is_withdrawn(said: Sequence[str], stated: Sequence[str], *, asked: bool) ->
             if is_idle and (asked or any(map(_FOUND.search, said))):
                 return False
             rest = [_rest(sentence[back.end() :]), *map(_rest, said[at + 1 :])]
+            if any(map(_TO_AGENT.search, rest)):
+                return False
             return not any(rest) or any(_bears_on(one, stated[0]) for one in rest)
         if _ONLY_LEADS.match(sentence) is None:
             return False

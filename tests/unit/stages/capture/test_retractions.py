@@ -46,6 +46,7 @@ def test_what_the_next_message_takes_back_is_found(stated, then):
         (REDIS, "ok. now scrap that old consumer"),
         ("We always validate input at the boundary.", "That's a mistake, the status must be 201."),
         (BLACK, "This is a mistake: you deleted the wrong import"),
+        (BLACK, "This is a mistake, you deleted the import of black"),
         (BLACK, "forget it, I'll do it by hand"),
         (BLACK, "scrap that. The retry helper should be a decorator"),
         (REDIS, "this is nonsense, the test asserts nothing"),
