@@ -301,7 +301,8 @@ class Noted(Value, frozen=True, kw_only=True):
     ``kind`` is decision, learning, blocker, resolution, preference, progress or pattern; ``text``
     is the statement, the characters from ``start`` to ``end`` of what was read; ``summary`` is a
     sentence of its own of at most 100 characters. ``earned``: it may become a memory by itself;
-    anything else is a point for a summary.
+    anything else is a point for a summary. ``doubted``: the same message takes that back, questions
+    or supposes it.
     """
 
     kind: str
@@ -312,6 +313,7 @@ class Noted(Value, frozen=True, kw_only=True):
     start: int
     end: int
     earned: bool = False
+    doubted: bool = False
 
 
 # --- what an agent does with a tool ---------------------------------------------------------------
@@ -346,12 +348,16 @@ class Action(Value, frozen=True, kw_only=True):
 
 
 class Ended(Value, frozen=True, kw_only=True):
-    """A memory that the user's words ended, as it was before; ``how`` is what became of it."""
+    """A memory that the user's words ended, as it was before; ``how`` is what became of it.
+
+    ``restored`` is the id of what it had superseded and is in force again; empty where nothing is.
+    """
 
     memory_id: str
     version: int
     summary: str
     how: Literal["closed as done", "taken back"]
+    restored: str = ""
 
 
 class Kept(Value, frozen=True, kw_only=True):

@@ -133,6 +133,7 @@ def _notice(
     ]
     parts += [
         f"{one.how}: “{_excerpt(clean(one.summary))}”"
+        f"{one.restored and f', so {one.restored} holds again'}"
         f" (to undo that: subcog restore {one.memory_id} --version {one.version})"
         for one in closed
     ]

@@ -164,15 +164,12 @@ class ReviewCaptures:
         for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
             if len(kept) < most and not review.repeats(statement.note.text, kept):
                 await self._keep_if_new(event, statement, kept)
-        noted = (one for one in found if one.role == "user" and not one.note.earned)
-        for statement in noted:
+        for statement in filter(review.may_outdate, found):
             if len(kept) < most and await self._outdates(event, statement):
                 await self._keep_if_new(event, statement, kept)
 
     async def _outdates(self, event: ReviewRequested, statement: Statement) -> bool:
         """Whether a statement says that what a memory of the project tells is no more."""
-        if not review.tells_change(statement.note.text):
-            return False
         hits = await self._like(event, statement.note.text, scopes=(event.place.project,))
         return review.outdated(statement.note.text, hits)
 
@@ -297,7 +294,7 @@ class ReviewCaptures:
             id_ = review.memory_id(statement, event.place.project)
             hits = await self._like(event, statement.note.text, statement.note.namespace)
             known = (hit.memory for hit in hits if hit.memory.id == id_)
-            found += [one for one in known if one.version == 1 and one.holds(self._clock())]
+            found += [one for one in known if _is_as_kept(one) and one.holds(self._clock())]
         return found
 
     async def _closed(self, event: ReviewRequested, closing: Closing) -> Memory | None:
@@ -411,6 +408,14 @@ class ReviewCaptures:
         hits = await self._like(event, work.asked, task.NAMESPACE, limit=_MOST_RECORDS, scopes=here)
         records = (hit.memory for hit in hits if AUTO_CAPTURED in hit.memory.tags)
         return next((one for one in records if task.is_record_of(work, one.content)), None)
+
+
+def _is_as_kept(memory: Memory) -> bool:
+    """Whether nobody said ``memory`` again or changed it; what was found in its text is no change.
+
+    Such a finding makes a new version, and leaves the time.
+    """
+    return memory.updated_at == memory.created_at
 
 
 def _is_later(record: Memory, event: ReviewRequested, said_at: datetime | None) -> bool:

@@ -16,12 +16,16 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from ...bus.bus import Bus
+from ...bus.bus import Bus, BusClosed, StageFailed
 from ...bus.events import (
+    ChangeSettled,
     CompactionStarted,
+    Event,
     ExpireRequested,
     ResponseReady,
+    RestoreRequested,
     ReviewRequested,
     SessionEnded,
     SessionReviewed,
@@ -50,6 +54,7 @@ from .archives import RESERVE_S, Conversations, NotStored
 from .captures import ReviewCaptures, moment_of
 
 _MAX_POINTS = 32
+_CHANGE_S = 10.0
 # A compaction waits this part of its time for the whole review, then looks at the end alone: at so
 # many of its batches.
 _BEFORE_GLANCE = 0.4
@@ -223,7 +228,10 @@ class SessionReviewer:
                 # Of all reviews one computes at a time, or who asks something would wait for them.
                 read = partial(_read, batch, study, exchanges)
                 await anyio.to_thread.run_sync(read, limiter=self._one_at_a_time)
-                progress.found = choose((*earlier, *study.found), min_confidence=0, limit=MAX_FOUND)
+                wanted = (one for one in earlier if one not in study.taken_back)
+                progress.found = choose((*wanted, *study.found), min_confidence=0, limit=MAX_FOUND)
+            gone = {one.note.text for one in study.taken_back}
+            state.points = [point for point in state.points if point.text not in gone]
             passages += await self._conversations.keep(event, exchanges.take())
             tasks += await self._settle(event, study, progress)
             mark, work, last = part.mark, study.work, study.last
@@ -254,11 +262,29 @@ class SessionReviewer:
         for memory in await self._captures.close(event, study.closings):
             self._sessions.note_closed(event.session, _ended(memory, "closed as done"))
         for memory in await self._captures.taken_back(event, study.taken_back):
-            scopes = (event.place.project,)
-            expire = ExpireRequested(trace=self._new_id(), id=memory.id, scopes=scopes)
-            await self._bus.publish(expire)
-            self._sessions.note_closed(event.session, _ended(memory, "taken back"))
+            await self._take_back(event, memory)
         return await self._captures.record(event, study.finished)
+
+    async def _take_back(self, event: ReviewRequested, memory: Memory) -> None:
+        """End ``memory``, and note that the user is to be told. Raises ``NotStored``.
+
+        What it had superseded is in force again before: else neither would be found.
+        """
+        scopes, old = (event.place.project,), memory.supersedes or ""
+        restore = RestoreRequested(trace=self._new_id(), id=old, scopes=scopes, undoes=True)
+        is_back = bool(old) and await self._changed(restore)
+        expire = ExpireRequested(trace=self._new_id(), id=memory.id, scopes=scopes)
+        if await self._changed(expire):
+            ended = replace(_ended(memory, "taken back"), restored=old if is_back else "")
+            self._sessions.note_closed(event.session, ended)
+
+    async def _changed(self, change: Event) -> bool:
+        """Whether ``change`` was made, and not declined. Raises ``NotStored``."""
+        try:
+            settled = await self._bus.request(change, ChangeSettled, within_s=_CHANGE_S)
+        except (TimeoutError, StageFailed, BusClosed):
+            raise NotStored from None
+        return settled.memory is not None
 
     def _study(
         self, event: ReviewRequested, work: task.Work | None, last: LastSaid | None = None

@@ -120,7 +120,7 @@ ROUTES: tuple[Route, ...] = (
         e.ReviewRequested,
         "read the transcript: keep passages, capture statements, record tasks",
         produces=(e.SessionReviewed,),
-        publishes_during=(e.CaptureRequested, e.ExpireRequested),
+        publishes_during=(e.CaptureRequested, e.ExpireRequested, e.RestoreRequested),
         concurrency=4,
         capacity=256,
         overflow=Overflow.DROP,

@@ -24,7 +24,7 @@ from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
 from .closings import MOST_SAID, Closing, find_closings
-from .retractions import KINDS, taken_back
+from .retractions import KINDS, says_more, taken_back
 from .statement_classifier import find_all, is_supposed
 from .task_record import MAX_TEXT_CHARS, within
 
@@ -44,6 +44,9 @@ _IS_OTHERWISE_NOW = regex(
     r"\b(?:now|no longer|any ?more|from (?:now|today) on|as of|these days|(?:was|were|been|we) "
     r"(?:moved|switched|replaced|dropped|migrated))\b",
     re.IGNORECASE,
+)
+_OF_OTHERS = regex(
+    r"\b(?:they|he|she|somebody|someone|competit\w+)\b(?!.*\b(?:we|our|us)\b)", re.IGNORECASE
 )
 # What a resolution and its blocker share at least, and how far it must be ahead of the next one.
 _SURELY_ABOUT = 0.9
@@ -184,9 +187,16 @@ def outdated(text: str, hits: Iterable[Hit]) -> bool:
     return any(changes(text, hit.memory.content) for hit in hits if hit.memory.namespace != "tasks")
 
 
-def tells_change(text: str) -> bool:
-    """Whether ``text`` states that something is otherwise now."""
-    return _IS_OTHERWISE_NOW.search(text) is not None and not is_supposed(text)
+def may_outdate(said: Statement) -> bool:
+    """Whether the user says, in earnest and not of others, that something is otherwise now."""
+    text = said.note.text
+    return (
+        said.role == "user"
+        and not (said.note.earned or said.note.doubted)
+        and _IS_OTHERWISE_NOW.search(text) is not None
+        and _OF_OTHERS.search(text) is None
+        and not is_supposed(text)
+    )
 
 
 def repeats(text: str, others: Iterable[str]) -> bool:
@@ -212,11 +222,18 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
     return best if best.late >= max(others, default=0.0) + _AHEAD else None
 
 
+_MAX_STATED = 32
+
+
 class LastSaid(Struct, frozen=True):
-    """What was stated since the user's last message began, and whether that asked something."""
+    """What was stated last since the user's last message began, and whether that asked something.
+
+    ``more``: it ordered something as well, or told of a fault.
+    """
 
     stated: tuple[Statement, ...] = ()
     asked: bool = False
+    more: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -227,14 +244,20 @@ class LastSaid(Struct, frozen=True):
         """The same with what ``message`` states, which is among ``found``."""
         if not message.said_at_ms:  # then it is not known who stated what
             return self
-        new = tuple(
-            one
-            for one in found
-            if one.note.earned
-            and one.note.kind in KINDS
-            and (one.role, one.said_at_ms) == (message.role, message.said_at_ms)
-        )
-        return replace(self, stated=tuple(dict.fromkeys((*self.stated, *new))))
+        new = _kept_of(message, found)
+        stated = tuple(dict.fromkeys((*self.stated, *new)))
+        return replace(self, stated=stated[-_MAX_STATED:])
+
+
+def _kept_of(message: Message, found: Sequence[Statement]) -> tuple[Statement, ...]:
+    """What ``message`` states, which is among ``found``, that may have been kept and taken back."""
+    said = (message.role, message.said_at_ms)
+    return tuple(
+        one
+        for one in found
+        if (one.role, one.said_at_ms) == said
+        and (one.note.kind in KINDS if one.note.earned else may_outdate(one))
+    )
 
 
 MAX_FOUND = 64
@@ -292,10 +315,12 @@ class SessionReader:
             if message.aside or not message.text:
                 continue
             if message.role == "user" and (text := "\n".join(_parts(message))):
-                gone = set(taken_back(text, self.last.texts, asked=self.last.asked))
-                taken = (one for one in self.last.stated if one.note.text in gone)
+                last = self.last
+                gone = set(taken_back(text, last.texts, asked=last.asked, more=last.more))
+                taken = (one for one in last.stated if one.note.text in gone)
                 self.taken_back = (*self.taken_back, *taken)
-                self.last = LastSaid(asked="?" in text)
+                said = [one.note.text for one in _kept_of(message, found)]
+                self.last = LastSaid(asked="?" in text, more=says_more(text, said))
             self.last = self.last.with_those_of(message, found)
 
     def _follow(self, message: Message) -> None:

@@ -209,15 +209,25 @@ def find_earned(text: str, *, role: str) -> tuple[Noted, ...]:
 
 
 def find_all(text: str, *, role: str) -> tuple[Noted, ...]:
-    """What is earned, and what else is noteworthy: points for a summary, and no memories."""
+    """What is earned, and what else is noteworthy: points for a summary, and no memories.
+
+    Of these is ``doubted`` what the user takes back, questions or supposes in the same message.
+    """
     found = find_noteworthy(text, role=role)
     earned = [noted for noted in found if noted.earned]
+    doubted: list[Statement] = []
     if role != "assistant":
+        parts = statements(said_by(text, role), role="user")
+        doubted = [parts[at] for at in _doubted(parts)]
         stated = _stated(said_by(text, role))
         records = tuple(earned)
         earned += [noted for noted in stated if not _overlaps_any(noted, records)]
     points = (
-        replace(noted, confidence_percent=min(noted.confidence_percent, _FOUND_MOST_PERCENT))
+        replace(
+            noted,
+            confidence_percent=min(noted.confidence_percent, _FOUND_MOST_PERCENT),
+            doubted=_overlaps_any(noted, doubted),
+        )
         for noted in found
         if not _overlaps_any(noted, earned)
     )
@@ -230,26 +240,21 @@ def is_supposed(said: str) -> bool:
     return any(form.search(plain) for form in (*VETOES, SUPPOSES, TAKES_BACK))
 
 
-def _overlaps_any(noted: Noted, others: Iterable[Noted]) -> bool:
+def _overlaps_any(noted: Noted, others: Iterable[Noted | Statement]) -> bool:
     return any(noted.start < other.end and other.start < noted.end for other in others)
 
 
 def _stated(own: str) -> list[Noted]:
     """The rules, choices and preferences that the user states in ``own``."""
     parts = statements(own, role="user")
-    if any(TAKES_BACK.search(_plain(part.text)) for part in parts):
-        return []
-    model = load()
+    model, doubted = load(), _doubted(parts)
     found: list[Noted] = []
-    supposed: set[int] = set()
     lists_rules = all(part.is_item for part in parts)
     for at, (part, seen) in enumerate(zip(parts, every_feature(parts, role="user"), strict=True)):
-        if SUPPOSES.search(_plain(part.text)):
-            supposed.add(part.paragraph)
         said, kind = _judged(part, model.worth(seen))
         if at and MAKES_A_RULE.search(_plain(part.text)):
             said, kind = _ruled(own, parts[at - 1], part)
-        if not kind or part.paragraph in supposed or _is_questioned(parts, at):
+        if not kind or at in doubted:
             continue
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
             found.append(_noted_statement(_with_reason(own, said, parts[at + 1 :]), kind))
@@ -286,6 +291,19 @@ def _with_reason(own: str, part: Statement, following: Sequence[Statement]) -> S
     if not GIVES_REASON.search(reason.text) or reason.end - part.start > MAX_NOTED_CHARS:
         return part
     return part._replace(text=own[part.start : reason.end], end=reason.end)
+
+
+def _doubted(parts: Sequence[Statement]) -> frozenset[int]:
+    """The places of those of ``parts`` that the message takes back, questions or supposes."""
+    if any(TAKES_BACK.search(_plain(part.text)) for part in parts):
+        return frozenset(range(len(parts)))
+    doubted, supposed = set[int](), set[int]()
+    for at, part in enumerate(parts):
+        if SUPPOSES.search(_plain(part.text)):
+            supposed.add(part.paragraph)
+        if part.paragraph in supposed or _is_questioned(parts, at):
+            doubted.add(at)
+    return frozenset(doubted)
 
 
 def _is_questioned(parts: Sequence[Statement], at: int) -> bool:

@@ -16,7 +16,7 @@ from subcog.bus.prompts import (
     WorkKind,
     WorkSignal,
 )
-from subcog.bus.values import Kept
+from subcog.bus.values import Ended, Kept
 from subcog.stages.inject import inject
 from subcog.stages.parse import parse
 from subcog.stages.respond import enriched_intent, kept_line, respond
@@ -270,6 +270,15 @@ def test_a_line_tells_which_memory_was_replaced_unasked_and_how_to_undo_that():
     body = respond(make_built(), notices=True, kept=["decisions"], replaced=["mem_1"]).body
     assert json.loads(body)["systemMessage"] == (
         "subcog: kept 1 decision · replaced mem_1 (to undo that: subcog restore mem_1)"
+    )
+
+
+def test_a_line_tells_what_holds_again_since_its_successor_was_taken_back():
+    ended = Ended(memory_id="mem_2", version=1, summary="pnpm", how="taken back", restored="mem_1")
+    body = respond(make_built(), notices=True, closed=[ended]).body
+    assert json.loads(body)["systemMessage"] == (
+        "subcog: taken back: “pnpm”, so mem_1 holds again"
+        " (to undo that: subcog restore mem_2 --version 1)"
     )
 
 

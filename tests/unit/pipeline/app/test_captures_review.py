@@ -246,8 +246,9 @@ RETURNS = make_memory(8, "Returns are handled by Ute in Kassel, 30 days instead 
         ("small thing: returns are handled by Ayla in Fulda instead of Ute", False),
         ("maybe returns are now handled by Ayla in Fulda instead of Ute", False),
         ("small thing: refunds are now booked by Ayla in Fulda instead of Jo", False),
+        ("Returns of the competitor are now handled by Ayla in Fulda instead of Ute", False),
     ],
-    ids=["a change", "no change", "supposed", "of something else"],
+    ids=["a change", "no change", "supposed", "of something else", "of others"],
 )
 async def test_what_earns_no_memory_is_kept_where_it_says_that_another_one_is_outdated(
     gleaning, text, kept
@@ -256,6 +257,13 @@ async def test_what_earns_no_memory_is_kept_where_it_says_that_another_one_is_ou
     said = stated(text)
     said = replace(said, note=replace(said.note, earned=False))
     assert await gleaning.keep(said) == ([text] if kept else [])
+
+
+async def test_what_the_same_message_takes_back_replaces_nothing(gleaning):
+    gleaning.recall.hits = [make_hit(RETURNS)]
+    said = stated("small thing: returns are now handled by Ayla in Fulda instead of Ute")
+    said = replace(said, note=replace(said.note, earned=False, doubted=True))
+    assert await gleaning.keep(said) == []
 
 
 async def test_what_was_changed_meanwhile_is_not_told_to_be_closed(gleaning):

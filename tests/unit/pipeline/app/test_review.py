@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import timedelta
 
 import anyio
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.events import ExpireRequested, ReviewRequested, SessionEnded
+from subcog.bus.events import (
+    ChangeSettled,
+    ExpireRequested,
+    RestoreRequested,
+    ReviewRequested,
+    SessionEnded,
+)
 from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
 from subcog.pipeline.app.review import Reviews
@@ -59,28 +66,104 @@ async def test_what_was_given_away_in_a_turn_is_hidden_in_the_next(tmp_path):
     assert secret not in str(said)
 
 
-@pytest.mark.parametrize(("version", "ended"), [(1, True), (2, False)], ids=["kept", "changed"])
-async def test_what_the_next_message_takes_back_holds_no_more(house, version, ended):
-    expired = []
+def known_as(house):
+    """The memory that the first capture made."""
+    return replace(make_memory(7, DECISION, namespace="decisions"), id=house.captured[0].id)
 
-    async def expire(event):
-        expired.append(event.id)
 
-    house.bus.subscribe(ExpireRequested, expire, name="expire")
+def settle_each(house, *kinds, failures=(), missing=""):
+    """Settle each change of ``kinds``, or raise the next of ``failures``; the ids come back.
+
+    The memory with the id ``missing`` is not there.
+    """
+    asked, failures = [], iter(failures)
+
+    async def settle(event):
+        asked.append(event.id)
+        if failure := next(failures, None):
+            raise failure
+        if event.id == missing:
+            return ChangeSettled(trace=event.trace, missing=missing)
+        return ChangeSettled(trace=event.trace, memory=replace(known_as(house), id=event.id))
+
+    for kind in kinds:
+        house.bus.subscribe(kind, settle, name=kind.__name__, fails_request=True)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("version", "after", "ended"),
+    [(1, timedelta(), True), (2, timedelta(), True), (2, timedelta(seconds=5), False)],
+    ids=["kept", "annotated", "changed"],
+)
+async def test_what_the_next_message_takes_back_holds_no_more(house, version, after, ended):
+    expired = settle_each(house, ExpireRequested)
     house.say(DECISION)
     async with house.running():
         await house.stop()
-        (request,) = house.captured
-        known = replace(make_memory(7, DECISION, namespace="decisions"), id=request.id)
-        house.recall.hits = [make_hit(replace(known, version=version))]
+        known = known_as(house)
+        changed = replace(known, version=version, updated_at=known.created_at + after)
+        house.recall.hits = [make_hit(changed)]
         house.say("no wait, scrap that. bcrypt is fine", timestamp="2026-03-01T12:01:00Z")
         await house.stop()
         house.say("no wait, scrap that", timestamp="2026-03-01T12:02:00Z")
         await house.stop()
 
-    assert expired == [request.id] * ended
+    assert expired == [house.captured[0].id] * ended
     told = house.reviewing._sessions.take_closed("s")
-    assert [(one.memory_id, one.how) for one in told] == [(request.id, "taken back")] * ended
+    assert [(one.memory_id, one.how) for one in told] == [(one, "taken back") for one in expired]
+
+
+async def test_a_compaction_is_not_told_to_keep_what_was_taken_back(house):
+    settle_each(house, ExpireRequested)
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        assert DECISION in await house.compact()
+        house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+        assert DECISION not in await house.compact()
+
+
+async def test_what_a_later_slice_takes_back_of_an_earlier_one_is_no_point(house):
+    house.reviewing._transcripts = Transcripts(house.marks, slice_bytes=200)
+    settle_each(house, ExpireRequested)
+    house.say(DECISION)
+    house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+    async with house.running():
+        assert DECISION not in await house.compact()
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "forgotten"])
+async def test_what_was_superseded_by_what_is_taken_back_holds_again(house, is_there):
+    asked = settle_each(house, RestoreRequested, ExpireRequested, missing="" if is_there else "old")
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        known = known_as(house)
+        house.recall.hits = [make_hit(replace(known, supersedes="old"))]
+        house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+        await house.stop()
+
+    assert asked == ["old", known.id]
+    (told,) = house.reviewing._sessions.take_closed("s")
+    assert (told.memory_id, told.restored) == (known.id, "old" if is_there else "")
+
+
+async def test_what_could_not_be_taken_back_is_not_told_and_tried_again(house):
+    expired = settle_each(house, ExpireRequested, failures=[ConnectionError("no disk")])
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        house.recall.hits = [make_hit(known_as(house))]
+        house.say("no wait, scrap that", timestamp="2026-03-01T12:01:00Z")
+        with emitted(degraded) as told:
+            await house.stop()
+        assert house.reviewing._sessions.take_closed("s") == ()
+        await house.stop()
+
+    assert ("review", {"reason": "store.unavailable"}) in told
+    assert expired == [house.captured[0].id] * 2
+    assert [one.memory_id for one in house.reviewing._sessions.take_closed("s")] == expired[1:]
 
 
 async def test_what_is_taken_back_before_it_is_read_is_not_kept(house):

@@ -1,9 +1,12 @@
 import pytest
 
-from subcog.stages.capture.retractions import taken_back
+from subcog.stages.capture.retractions import says_more, taken_back
 
 BLACK = "from now on we format with black"
 REDIS = "we'll go with Redis streams, not Kafka"
+
+LINT = "Always run the linter before you commit."
+PUSH = "From now on we never push to main directly."
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,18 @@ def test_what_the_next_message_takes_back_is_found(stated, then):
         (REDIS, "actually Kafka is still running, stop it"),
         (REDIS, "keep the Kafka config for now"),
         (REDIS, "ok. now scrap that old consumer"),
+        ("We always validate input at the boundary.", "That's a mistake, the status must be 201."),
+        (BLACK, "This is a mistake: you deleted the wrong import"),
+        (BLACK, "This is a mistake, you deleted the import of black"),
+        (BLACK, "forget it, I'll do it by hand"),
+        (BLACK, "scrap that. The retry helper should be a decorator"),
+        (REDIS, "this is nonsense, the test asserts nothing"),
+        (REDIS, "this is nonsense. You said so. It does not work. The test asserts nothing"),
+        (LINT, "ok, commit without running the linter this time"),
+        (LINT, "no, don't run the linter before this commit"),
+        (LINT, "ok, don't run the linter before you commit"),
+        (PUSH, "ok, now push to main directly"),
+        (PUSH, "hm, now push to main directly"),
     ],
 )
 def test_what_is_said_of_something_else_takes_nothing_back(stated, then):
@@ -58,3 +73,17 @@ def test_of_several_it_has_to_be_clear_which():
     assert taken_back("scrap that", [REDIS, labelled], asked=False) == (REDIS, labelled)
     assert taken_back("scrap that", [REDIS, BLACK], asked=False) == ()
     assert taken_back("no, we stay with Kafka", [REDIS, BLACK], asked=False) == (REDIS,)
+
+
+@pytest.mark.parametrize(
+    "beside", ["Also write a retry helper.", "The build is red too.", "Can you fix the import?"]
+)
+def test_what_came_with_an_order_or_a_fault_is_not_what_scrap_that_means(beside):
+    message = f"{BLACK}. {beside}"
+    assert says_more(message, [BLACK])
+    assert taken_back("scrap that", [BLACK], asked=False, more=True) == ()
+    assert taken_back("no, we do not use black", [BLACK], asked=False, more=True) == (BLACK,)
+
+
+def test_a_reason_or_an_ok_beside_what_is_stated_is_no_order():
+    assert not says_more(f"ok. {BLACK}. It is the standard.", [BLACK])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from subcog.bus.sessions import Message, ToolCall
 from subcog.stages.capture.review import MAX_FOUND, SessionReader, batches
 
@@ -59,3 +61,22 @@ def test_batches_are_small_and_leave_nothing_out():
     assert [message for part in parts for message in part] == messages
     assert [len(part) for part in parts] == [2, 3, 1, 1]
     assert list(batches([])) == []
+
+
+def test_the_next_message_takes_back_what_was_kept_for_the_change_alone():
+    study = SessionReader(session="s", root="/p")
+    moved = "The platform was moved from Kafka to NATS, it now uses NATS instead of Kafka."
+    study.read([replace(said(moved), said_at_ms=1)])
+    (noted,) = study.found
+    assert not noted.note.earned
+    study.read([replace(said("no wait, scrap that"), said_at_ms=2)])
+    assert study.taken_back == (noted,)
+    assert study.found == ()
+
+
+def test_of_what_may_be_taken_back_the_latest_is_remembered():
+    study = SessionReader(session="s", root="/p")
+    for number in range(40):
+        label = f"**Decision**: {DECISION.format(name=f'tool {number}', what='export')}"
+        study.read([replace(said(label, role="assistant"), said_at_ms=number + 1)])
+    assert [one.said_at_ms for one in study.last.stated] == list(range(9, 41))

@@ -167,3 +167,18 @@ def test_the_agents_labelled_line_is_a_memory():
 )
 def test_what_says_nothing_without_the_talk_around_it_is_no_memory(text):
     assert kept(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ("We now use pnpm instead of npm. Scratch that.", True),
+        ("We now use pnpm instead of npm. Or wait, is that right?", True),
+        ("Assume the following. We now use pnpm instead of npm.", True),
+        ("What if we said this in the readme? We now use pnpm instead of npm.", True),
+        ("The platform was moved from Kafka to NATS, it now uses NATS instead of Kafka.", False),
+    ],
+)
+def test_a_point_is_doubted_that_the_same_message_takes_back_or_supposes(text, doubted):
+    points = [noted for noted in find_all(text, role="user") if not noted.earned]
+    assert {noted.doubted for noted in points} == {doubted}
