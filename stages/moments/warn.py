@@ -66,7 +66,9 @@ class Searcher(Struct, frozen=True):
         self, action: ActionText, deed: Deed, event: ActionProposed
     ) -> list[RatedHit]:
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
-        hits = (await self.recall.recall(query)).hits
+        found = (await self.recall.recall(query)).hits
+        denied = {hit.memory.contradicts for hit in found}  # the newer word comes with the older
+        hits = [hit for hit in found if hit.memory.id not in denied]
         matcher = Matcher(action, hits, deed)
         return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
 

@@ -159,7 +159,7 @@ async def test_an_interrupt_that_comes_too_early_is_repeated():
             tasks.start_soon(Interruptible(begin, interrupt).result)
             await anyio.to_thread.run_sync(began.wait)
             tasks.cancel_scope.cancel()
-    assert times == 3
+    assert times >= 3  # one more may come before the work has ended
 
 
 async def test_work_that_was_cancelled_while_it_waited_is_never_done():

@@ -73,6 +73,13 @@ async def test_what_only_looks_is_not_even_searched_for():
     assert recall.queries == []
 
 
+async def test_a_rule_that_a_newer_memory_contradicts_warns_no_more():
+    rule = make_memory(1, RULE)
+    newer = make_memory(2, "alembic may be run on staging again", contradicts=rule.id)
+    hits = [make_hit(newer, 0.1), make_hit(rule, 0.3)]
+    assert await warned(hits=hits) == ({}, ())
+
+
 async def test_a_memory_warns_once_in_a_context_unless_it_changed():
     sessions = FakeSessions()
     assert (await warned(sessions=sessions))[1]
