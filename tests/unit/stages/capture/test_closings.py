@@ -238,10 +238,35 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         "the licence is renewed on Friday",
         "the licence is renewed in an hour",
         "the licence is renewed now. The staging deploy still fails.",
+        "the licence is renewed now. It is rejected by the proxy.",
+        "the licence is renewed now. Why is it invalid?",
+        "the licence was renewed for the wrong host",
+        "the auth code arrived today, it is expired",
+        "the auth code arrived today, it was a wrong one",
+        "the auth code is here, and it fails with 401",
+        "the auth code arrived today. The code doesn't work.",
+        "migration 0042 ran on staging and it crashed",
+        "migration 0042 ran on staging. Migration 0042 timed out.",
+        "the runner image is done for, order a new one",
+        "the runner image is over its quota",
     ],
 )
 def test_what_is_said_of_something_else_leaves_a_blocker_open(said):
     assert closed(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("the import failed last night, now the auth code is here", DOMAIN),
+        ("the licence is renewed now, so the error is gone", STAGING),
+        ("the runner image is fixed now, it was a broken disk", RUNNER),
+        ("the runner image is fixed for good", RUNNER),
+        ("the runner image is fixed. The login test fails, look into it.", RUNNER),
+    ],
+)
+def test_a_fault_that_is_over_or_of_another_thing_leaves_it_done(said, meant):
+    assert closed(said) == [meant]
 
 
 def test_what_waits_for_a_closing_is_done_with_it():
