@@ -336,17 +336,16 @@ def _names_ticket(tokens: Sequence[str]) -> bool:
 # --- which one is meant ---------------------------------------------------------------------------
 
 
-def closed_by(closing: Closing, open_ones: Iterable[Memory]) -> Memory | None:
-    """The one of ``open_ones`` that ``closing`` can mean; None where it may be several, or none.
+def meant_by(closing: Closing, open_ones: Iterable[Memory]) -> list[Memory]:
+    """Those of ``open_ones`` that ``closing`` may mean: it is clear which where there is one.
 
     It may be each whose beginning has all that the closing names; a single word has to be what the
     memory is about or waits for, or the number of its ticket.
     """
     named = [memory for memory in open_ones if _names_all(closing, memory)]
-    if len(named) != 1:
-        return None
-    wait = wait_of(named[0].content)
-    return named[0] if len(closing.what) > 1 or _is_about(closing, wait) else None
+    if len(named) != 1 or len(closing.what) > 1 or _is_about(closing, wait_of(named[0].content)):
+        return named
+    return []
 
 
 def _names_all(closing: Closing, memory: Memory) -> bool:
