@@ -19,7 +19,7 @@ from ...bus.values import AUTO_CAPTURED, TO_DO, Hit, Kept, Memory, Provenance, Q
 from ...config.settings import ReviewSettings, Settings
 from ...stages.capture import review
 from ...stages.capture import task_record as task
-from ...stages.capture.closings import Closing, closed_by, find_closings
+from ...stages.capture.closings import Closing, find_closings, meant_by
 from ...stages.capture.namespaces import remembered_as
 from ...stages.capture.review import Statement
 from ...stages.ports import Recall
@@ -298,12 +298,15 @@ class ReviewCaptures:
         return found
 
     async def _closed(self, event: ReviewRequested, closing: Closing) -> Memory | None:
-        """What ``closing`` means: a blocker before a task, which may be about the same."""
+        """What ``closing`` means: a blocker before a task, which may be about the same.
+
+        None where it is not clear which.
+        """
         for namespace in ("blockers",) if closing.how else _BY_TURNS:
             hits = await self._like(event, closing.said, namespace, limit=_CLOSE_AMONG)
             memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
-            if memory := closed_by(closing, memories):
-                return memory
+            if meant := meant_by(closing, memories):
+                return meant[0] if len(meant) == 1 else None
         return None
 
     def _may_close(self, event: ReviewRequested, memory: Memory, closing: Closing) -> bool:

@@ -2,8 +2,9 @@
 
 "The CI runner is fixed now", "we finished the import of the old orders", "the key is here, Henrike
 sent it". Whoever says so names it; what is asked, supposed, ordered or said of a way of working
-("deploys are done by ArgoCD") ends nothing, and neither does what may mean two of them. What a
-blocker waits for is read in ``stages/statements/waits.py``.
+("deploys are done by ArgoCD") ends nothing, and neither does what may mean two of them, or failed
+after all ("the key is here, it is rejected"). What a blocker waits for is read in
+``stages/statements/waits.py``.
 """
 
 from __future__ import annotations
@@ -88,6 +89,28 @@ _STILL = regex(
     r"|show|hang|crash)",
     re.IGNORECASE,
 )
+_FAILS = regex(
+    r"\b(?:fail\w*|crash\w*|reject\w*|refus\w*|denied|declined|expired?|invalid|wrong\w*|broken?"
+    r"|errors?|corrupt\w*|incomplete|missing|revoked|unusable|useless|unreadable|dead|empty|hangs?"
+    r"|throws|bounced|tim(?:es|ed) out|rolled back|too (?:late|old|short|small|weak)"
+    r"|(?:with|returns?|gives?|gave|gets?|got|says?|http|an?) [45]\d\d"
+    r"|(?:not|\w{2,6}n['\u2019]t|cannot|never) (?:\w+ )?"
+    r"(?:work|r[ua]n|start|build|load|accept|valid|match|help|enough|usable|respond|pass|complete|finish|right|correct)\w*)\b",
+    re.IGNORECASE,
+)
+_FAULT_IS_OVER = regex(
+    r"\b(?:is|are|was|were|been|we|i)(?: now)? (?:gone|over$|fixed|solved|resolved|repaired)\b",
+    re.IGNORECASE,
+)
+# "CI is fixed now, it was a broken disk", but not "the key arrived, it was a wrong one".
+_WAS_CAUSE = regex(
+    r"\b(?:had|(?:it|that|problem|reason|cause|culprit) was (?:an?|the|just|only|our|my))\b",
+    re.IGNORECASE,
+)
+_SAYS_OF_IT = regex(
+    r"\W*(?:but|however|every|all|(?:\w+ ){0,2}(?:it|they|this|that|these|those))\b",
+    re.IGNORECASE,
+)
 _FREE = regex(
     r"(?P<what>.{2,90}?)(?: (?:is|are)|['\u2019]s)(?: no longer|(?P<no>n['\u2019]t| not))"
     r" (?:blocked|stuck|held up)(?(no) (?:any ?more|any longer))\b",
@@ -120,8 +143,31 @@ def find_closings(text: str) -> tuple[Closing, ...]:
     """What the user says in ``text``, their own words, to be done, in order."""
     if _STILL.search(text):
         return ()
-    parts = (part.text for part in statements(text, role="user") if not part.is_item)
-    return tuple(one for part in parts for one in _closings(part))[:MOST_SAID]
+    said = statements(text, role="user")
+    following = [*(part.text for part in said[1:]), ""]
+    return tuple(
+        one
+        for part, after in zip(said, following, strict=False)
+        if not part.is_item
+        for one in _closings(part.text)
+        if not _fails_next(one, after)
+    )[:MOST_SAID]
+
+
+def _fails_next(closing: Closing, said: str) -> bool:
+    """Whether ``said``, the sentence after it, has that it failed."""
+    if not _is_fault(said, closing):
+        return False
+    told = closing.what | closing.who
+    is_of_it = not told.isdisjoint(map(canonical, spelled_words(said)))
+    return is_of_it or _SAYS_OF_IT.match(said) is not None
+
+
+def _is_fault(said: str, closing: Closing) -> bool:
+    """Whether ``said`` has a fault of what ``closing`` is about, and not what it was due to."""
+    if not _FAILS.search(said) or _FAULT_IS_OVER.search(said):
+        return False
+    return bool(closing.how) or not _WAS_CAUSE.search(said)
 
 
 def _closings(said: str) -> Iterator[Closing]:
@@ -139,10 +185,12 @@ def _closings(said: str) -> Iterator[Closing]:
     clauses = [clause for clause in _CLAUSE.split(line) if clause.strip()]
     if len(clauses) > 1 and _SOMEWHERE.match(clauses[0]):
         return
-    for clause in clauses:
+    for at, clause in enumerate(clauses, start=1):
         tokens = list(words(clause))
         is_report = len(tokens) <= _MOST_CLAUSE_WORDS and not _ORDERS.search(clause)
-        if is_report and (found := _read(said, tokens)):
+        if not is_report or not (found := _read(said, tokens)):
+            continue
+        if not any(_is_fault(one, found) for one in clauses[at:]):
             yield found
 
 
@@ -150,7 +198,8 @@ def _read(said: str, tokens: Sequence[str]) -> Closing | None:
     """What a clause says to be done, by its first word that can say so."""
     for at, word in enumerate(tokens):
         if found := _read_from(said, tokens[:at], word, tokens[at + 1 :]):
-            return found
+            is_fault = found.how and _FAILS.search(" ".join(tokens[at + 1 :]))
+            return None if is_fault else found  # "it is signed by the wrong person"
     return None
 
 
@@ -193,7 +242,7 @@ def _state(said: str, before: Sequence[str], after: Sequence[str], verb: str) ->
         return None
     if "by" in rest:
         rest = rest[: rest.index("by")]
-    if state in _DONE or (state == "back" and not _BACK.isdisjoint(rest[:2])):
+    if _is_ended(state, rest) or (state == "back" and not _BACK.isdisjoint(rest[:2])):
         return _plain(said, (*before, *(word for word in rest if word not in _BACK)))
     if state == "closed" and _names_ticket(before):
         return _plain(said, (*before, *rest))
@@ -202,6 +251,14 @@ def _state(said: str, before: Sequence[str], after: Sequence[str], verb: str) ->
     if state in _THERE and _is_there(state, rest):
         return _arrival(said, _named((*before, *rest)), state, before)
     return Closing(said, _named((*before, *rest)), state) if is_past(state) else None
+
+
+def _is_ended(state: str, rest: Sequence[str]) -> bool:
+    """Not "over its quota", nor "done for"."""
+    goes_on = state == "over" or (state == "done" and rest[:1] == ["for"])
+    if goes_on and rest and rest[0] not in _AFTER_THERE and rest[:2] != ["for", "good"]:
+        return False
+    return state in _DONE
 
 
 def _is_there(state: str, rest: Sequence[str]) -> bool:
@@ -279,17 +336,16 @@ def _names_ticket(tokens: Sequence[str]) -> bool:
 # --- which one is meant ---------------------------------------------------------------------------
 
 
-def closed_by(closing: Closing, open_ones: Iterable[Memory]) -> Memory | None:
-    """The one of ``open_ones`` that ``closing`` can mean; None where it may be several, or none.
+def meant_by(closing: Closing, open_ones: Iterable[Memory]) -> list[Memory]:
+    """Those of ``open_ones`` that ``closing`` may mean: it is clear which where there is one.
 
     It may be each whose beginning has all that the closing names; a single word has to be what the
     memory is about or waits for, or the number of its ticket.
     """
     named = [memory for memory in open_ones if _names_all(closing, memory)]
-    if len(named) != 1:
-        return None
-    wait = wait_of(named[0].content)
-    return named[0] if len(closing.what) > 1 or _is_about(closing, wait) else None
+    if len(named) != 1 or len(closing.what) > 1 or _is_about(closing, wait_of(named[0].content)):
+        return named
+    return []
 
 
 def _names_all(closing: Closing, memory: Memory) -> bool:

@@ -5,7 +5,7 @@ What is replaced is not shown any more: where both may hold, they had better sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import product
 
 from ...config.patterns import regex
@@ -38,7 +38,24 @@ _END_PHRASE = (
     "for,in,on,of,at,to,from,into,and,but,now,since,because,as,so,with,by,which,that,is,are,was,"
     "were,has,have,instead,where,when,after,before,until,if,no,not,we,it,they,only"
 ).replace(",", "|")
-_FOR = regex(rf" for (?P<what>(?:(?!(?:{_END_PHRASE}) )[^ ,;:.!?()]+ ){{1,4}})")
+_PHRASE = rf"(?P<what>(?:(?!(?:{_END_PHRASE}) )[^ ,;:!?()]+ ){{1,4}})"
+_FOR = regex(rf" for {_PHRASE}")
+_AT = "in|on|under|inside|within|at"
+_BEGINS_AT = regex(rf"^ (?:(?:and|so|ok|also) )*(?:for|{_AT}) {_PHRASE}")
+# After what came, or went: "to Vitest in the web package", "no longer use tabs in the Makefile".
+_VALUE_AT = regex(rf" (?P<lead>[^ ]+) (?P<value>[^ ,;:.!?()]+) (?:{_AT}) {_PHRASE}")
+_LEADS_VALUE = frozenset("to with by of than use using".split())
+_OCCASIONS = frozenset(
+    "end meantime past sprint quarter release version meeting call retro week month year spring "
+    "summer autumn winter fall next last first second advice request basis way hope process course "
+    "same once example instance while record sake hand light upside downside wish behalf "
+    "suggestion recommendation decision background interest being run term name".split()
+)
+_TESTS = frozenset(("test", "tests", "scripts", "notebooks"))
+_ALL_OF_IT = frozenset(
+    "project projects repo repository codebase code company team monorepo workspace product "
+    "application app system stack whole entire production prod live".split()
+)
 _REASONS = frozenset(
     map(
         canonical,
@@ -92,6 +109,8 @@ def leaves_part(newer: str, older: str) -> bool:
         tuple(map(Statement, sentences_of(one, _MOST_SENTENCES))) for one in (newer, older)
     )
     pairs = tuple(product(ours, theirs))
+    if any(_is_of_a_part(*pair) for pair in pairs):
+        return True
     return any(only_tells_of_it(*pair) for pair in pairs) and not any(
         is_over(*pair) for pair in pairs
     )
@@ -241,15 +260,45 @@ def _is_of_a_part(newer: Statement, older: Statement) -> bool:
     """Whether ``newer`` tells a change for what ``older`` does not speak of."""
     change = _CHANGE.search(newer.line)
     clause, *_ = _CLAUSE.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
+    parts = [match["what"].split() for match in _FOR.finditer(clause)]
     known = frozenset(map(canonical, older.words))
-    for match in _FOR.finditer(clause):
-        what = match["what"].split()
-        words = [word for word in what if word not in _ARTICLES]
-        if not words or not _WHOLE.isdisjoint(what) or any(map(_is_measure, words)):
+    return any(_is_strange(what, known) for what in (*parts, *_places(newer)))
+
+
+def _is_strange(what: Sequence[str], known: Set[str]) -> bool:
+    """Whether ``what`` is a part that is not ``known``, and no reason, time or measure."""
+    words = [word for word in what if word not in _ARTICLES]
+    if not _WHOLE.isdisjoint(what) or any(map(_is_measure, words)):
+        return False
+    if _ALL_OF_IT.issuperset(words) or not _OCCASIONS.isdisjoint(words):
+        return False
+    return known.isdisjoint(map(canonical, words)) and _REASONS.isdisjoint(map(canonical, words))
+
+
+def _places(newer: Statement) -> Iterator[list[str]]:
+    """Where the change that ``newer`` tells was made, as far as it says so."""
+    line = " ".join(SAYS_NOW.sub(" ", newer.line).split())
+    if (begin := _BEGINS_AT.match(f" {line} ")) and _is_place(begin["what"].split()):
+        yield begin["what"].split()
+    for clause in _CLAUSE.split(newer.line):
+        if not _CHANGE.search(f" {clause} "):
             continue
-        if known.union(_REASONS).isdisjoint(map(canonical, words)):
-            return True
-    return False
+        for match in _VALUE_AT.finditer(f" {clause} "):
+            what = match["what"].split()
+            is_value = match["lead"] in _LEADS_VALUE or canonical(match["value"]) in newer.names
+            if is_value and _is_place(what):
+                yield what
+
+
+def _is_place(what: Sequence[str]) -> bool:
+    """Whether it is "the web package", "staging" or "packages/ui", rather than "March"."""
+    return bool(what) and (
+        what[0] in ("the", "our")
+        or "/" in what[0]
+        or what[0] in SURROUNDINGS
+        or canonical(what[0]) in SURROUNDINGS
+        or what[0] in _TESTS
+    )
 
 
 def _is_measure(word: str) -> bool:

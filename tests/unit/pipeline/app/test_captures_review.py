@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import CaptureSettled, ReviewRequested
-from subcog.bus.values import AUTO_CAPTURED, LEARN, Kept, Noted, Provenance
+from subcog.bus.values import AUTO_CAPTURED, LEARN, Kept, Noted, Provenance, Recalled
 from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
 from subcog.pipeline.app.captures import ReviewCaptures
@@ -272,6 +272,25 @@ async def test_what_was_changed_meanwhile_is_not_told_to_be_closed(gleaning):
     for outcome, closed in (("stored", [BLOCKER]), ("declined", [])):
         gleaning.outcome = outcome
         assert await gleaning.gleaner.close(EVENT, said) == closed
+
+
+async def test_what_may_mean_two_blockers_closes_no_task_either(gleaning):
+    waiting = ("is blocked by the runner", "waits for the certificate")
+    blockers = [
+        make_memory(number, f"The staging deploy {state}.", namespace="blockers")
+        for number, state in enumerate(waiting, start=1)
+    ]
+    task = make_memory(3, "Staging deploy of the new shop", namespace="tasks")
+
+    async def recall(query):
+        among = [one for one in (*blockers, task) if one.namespace in query.namespaces]
+        return Recalled(hits=tuple(map(make_hit, among)), mode="hybrid", total=3, took_ms=0.1)
+
+    gleaning.recall.recall = recall
+    said = find_closings("The staging deploy is done now.")
+    assert await gleaning.gleaner.close(EVENT, said) == []
+    blockers.clear()
+    assert await gleaning.gleaner.close(EVENT, said) == [task]
 
 
 async def test_a_record_is_revised_from_the_version_that_was_written_last(gleaning):

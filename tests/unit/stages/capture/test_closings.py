@@ -2,7 +2,7 @@ from itertools import count
 
 import pytest
 
-from subcog.stages.capture.closings import closed_by, find_closings
+from subcog.stages.capture.closings import find_closings, meant_by
 from tests.fakes import make_memory
 from tests.waiting import ends_soon
 
@@ -11,6 +11,12 @@ numbers = count(1)
 
 def memory(content, namespace="blockers"):
     return make_memory(next(numbers), content, namespace=namespace)
+
+
+def closed_by(closing, among):
+    """The one that is meant, if there is just one."""
+    meant = meant_by(closing, among)
+    return meant[0] if len(meant) == 1 else None
 
 
 CERTIFICATE = memory("We cannot deploy until the certificate is renewed")
@@ -238,10 +244,35 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         "the licence is renewed on Friday",
         "the licence is renewed in an hour",
         "the licence is renewed now. The staging deploy still fails.",
+        "the licence is renewed now. It is rejected by the proxy.",
+        "the licence is renewed now. Why is it invalid?",
+        "the licence was renewed for the wrong host",
+        "the auth code arrived today, it is expired",
+        "the auth code arrived today, it was a wrong one",
+        "the auth code is here, and it fails with 401",
+        "the auth code arrived today. The code doesn't work.",
+        "migration 0042 ran on staging and it crashed",
+        "migration 0042 ran on staging. Migration 0042 timed out.",
+        "the runner image is done for, order a new one",
+        "the runner image is over its quota",
     ],
 )
 def test_what_is_said_of_something_else_leaves_a_blocker_open(said):
     assert closed(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("the import failed last night, now the auth code is here", DOMAIN),
+        ("the licence is renewed now, so the error is gone", STAGING),
+        ("the runner image is fixed now, it was a broken disk", RUNNER),
+        ("the runner image is fixed for good", RUNNER),
+        ("the runner image is fixed. The login test fails, look into it.", RUNNER),
+    ],
+)
+def test_a_fault_that_is_over_or_of_another_thing_leaves_it_done(said, meant):
+    assert closed(said) == [meant]
 
 
 def test_what_waits_for_a_closing_is_done_with_it():
@@ -261,7 +292,7 @@ def test_what_waits_for_a_closing_is_done_with_it():
 def test_what_may_mean_two_closes_none(said, other):
     (closing,) = find_closings(said)
     assert closed_by(closing, OPEN) is not None
-    assert closed_by(closing, (*OPEN, memory(other))) is None
+    assert len(meant_by(closing, (*OPEN, memory(other)))) == 2
 
 
 @pytest.mark.parametrize("before", ["(", '"', "so "])

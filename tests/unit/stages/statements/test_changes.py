@@ -84,6 +84,13 @@ BESIDE = [  # what is told, and what holds all the same
         "Tickets from parents are no longer answered within one day but within three",
         "Tickets from schools are answered within one day",
     ),
+    ("We moved from Jest to Vitest in the web package.", "We use Jest."),
+    ("In the web package we moved from Jest to Vitest.", "We use Jest."),
+    ("We no longer use tabs in the Makefile", "We use tabs."),
+    ("We moved from npm to pnpm under packages/ui.", "We use npm."),
+    ("For the load test we switched from Postgres to SQLite.", "Orders are stored in Postgres."),
+    ("We replaced Redis with Valkey on staging", "We use Redis for sessions."),
+    ("From now on in the web package we use Vitest instead of Jest", "We use Jest."),
     ("Invoices in EUR are no longer rounded", "Invoices in CHF are rounded to 5 cents"),
     ("On rev C the fan is no longer on PB4 but on PA8", "On rev B the fan is on PB4"),
     ("The primary moved from Frankfurt to Dublin", "Read replicas run in Frankfurt"),
@@ -126,6 +133,23 @@ def test_what_is_of_another_place_or_added_contradicts_nothing(newer, older):
     assert claim_of(newer).holds_beside(claim_of(older))
 
 
+@pytest.mark.parametrize(
+    ("told", "older"),
+    [
+        ("We moved from Jest to Vitest in the web package.", "The web package uses Jest."),
+        ("We moved from Jest to Vitest in the last sprint.", "We use Jest."),
+        ("We switched from tabs to spaces in the whole project", "We use tabs."),
+        ("We moved from Postgres to MySQL in production.", "We use Postgres."),
+        ("For the record, we moved from Jest to Vitest", "We use Jest."),
+        ("In the end we moved from Jest to Vitest", "We use Jest."),
+        ("We moved from npm to pnpm at the request of Mara", "We use npm."),
+        ("Sessions are now stored in the database instead of Redis", "Sessions live in Redis."),
+    ],
+)
+def test_what_is_said_of_the_same_place_or_of_all_settles(told, older):
+    assert settles(told, older)
+
+
 def test_what_is_of_the_same_may_still_change():
     assert settles("Releases were moved from Monday to Wednesday", "Releases are cut on Mondays")
     assert contradicts("We deploy on Monday", "We deploy on Friday")
@@ -140,6 +164,7 @@ def test_a_change_may_leave_a_part():
         "The gateway gives up after 12 s now",
         "The gateway gives up after 8 s, the client retries twice at 7 s",
     )
+    assert leaves_part("We moved from Jest to Vitest in the web package", "We use Jest")
     assert leaves_part("Signatures are optional except in the API", "All commits must be signed")
     assert not leaves_part(
         "We moved from ArgoCD to Flux", "We deploy with ArgoCD, never with kubectl"
