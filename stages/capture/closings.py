@@ -47,6 +47,7 @@ _THERE = frozenset(
 # These end a clause, or it says where or how something is.
 _ENDS_THERE = frozenset("in out up through".split())
 _AFTER_THERE = frozenset("now again place here there since today yesterday finally too".split())
+_AFTER_OVER = _AFTER_THERE - {"place", "here", "there"}
 _WORKS = frozenset("works work runs passes builds starts boots loads responds".split())
 _AGAIN = frozenset("again now fine everywhere today finally".split())
 _ENVIRONMENTS = frozenset("staging prod production live test dev".split())
@@ -92,14 +93,16 @@ _STILL = regex(
 _FAILS = regex(
     r"\b(?:fail\w*|crash\w*|reject\w*|refus\w*|denied|declined|expired?|invalid|wrong\w*|broken?"
     r"|errors?|corrupt\w*|incomplete|missing|revoked|unusable|useless|unreadable|dead|empty|hangs?"
-    r"|throws|bounced|tim(?:es|ed) out|rolled back|too (?:late|old|short|small|weak)"
+    r"|throws|bounced|tim(?:es|ed) out|blew up|deadlock\w*|too (?:late|old|short|small|weak)"
+    r"|roll(?:ed|s)? (?:it |that |them )?back"
     r"|(?:with|returns?|gives?|gave|gets?|got|says?|http|an?) [45]\d\d"
     r"|(?:not|\w{2,6}n['\u2019]t|cannot|never) (?:\w+ )?"
     r"(?:work|r[ua]n|start|build|load|accept|valid|match|help|enough|usable|respond|pass|complete|finish|right|correct)\w*)\b",
     re.IGNORECASE,
 )
 _FAULT_IS_OVER = regex(
-    r"\b(?:is|are|was|were|been|we|i)(?: now)? (?:gone|over$|fixed|solved|resolved|repaired)\b",
+    r"\b(?:is|are|was|were|been|we|i)(?: now)? (?:gone|over$|fixed|solved|resolved|repaired)\b"
+    r"|\b(?:we|i) (?:replaced|swapped|renewed)\b",
     re.IGNORECASE,
 )
 # "CI is fixed now, it was a broken disk", but not "the key arrived, it was a wrong one".
@@ -108,7 +111,9 @@ _WAS_CAUSE = regex(
     re.IGNORECASE,
 )
 _SAYS_OF_IT = regex(
-    r"\W*(?:but|however|every|all|(?:\w+ ){0,2}(?:it|they|this|that|these|those))\b",
+    r"\b(?:rejects?|refuses?|declines?|accepts?|with) (?:it|them)\W*$"
+    r"|^\W*(?:but|however|sadly|alas|unfortunately|result|every|all"
+    r"|(?:\w+ ){0,2}?(?:it|they|this|that|these|those))\b",
     re.IGNORECASE,
 )
 _FREE = regex(
@@ -160,7 +165,7 @@ def _fails_next(closing: Closing, said: str) -> bool:
         return False
     told = closing.what | closing.who
     is_of_it = not told.isdisjoint(map(canonical, spelled_words(said)))
-    return is_of_it or _SAYS_OF_IT.match(said) is not None
+    return is_of_it or _SAYS_OF_IT.search(said) is not None
 
 
 def _is_fault(said: str, closing: Closing) -> bool:
@@ -256,7 +261,7 @@ def _state(said: str, before: Sequence[str], after: Sequence[str], verb: str) ->
 def _is_ended(state: str, rest: Sequence[str]) -> bool:
     """Not "over its quota", nor "done for"."""
     goes_on = state == "over" or (state == "done" and rest[:1] == ["for"])
-    if goes_on and rest and rest[0] not in _AFTER_THERE and rest[:2] != ["for", "good"]:
+    if goes_on and rest and rest[0] not in _AFTER_OVER and rest[:2] != ["for", "good"]:
         return False
     return state in _DONE
 

@@ -255,6 +255,9 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         "migration 0042 ran on staging. Migration 0042 timed out.",
         "the runner image is done for, order a new one",
         "the runner image is over its quota",
+        "the runner image is over there",
+        "the auth code is here. Unfortunately the registrar refuses it.",
+        "migration 0042 ran on staging, had to roll it back",
     ],
 )
 def test_what_is_said_of_something_else_leaves_a_blocker_open(said):
@@ -268,6 +271,7 @@ def test_what_is_said_of_something_else_leaves_a_blocker_open(said):
         ("the licence is renewed now, so the error is gone", STAGING),
         ("the runner image is fixed now, it was a broken disk", RUNNER),
         ("the runner image is fixed for good", RUNNER),
+        ("the runner image is fixed, we replaced the broken disk", RUNNER),
         ("the runner image is fixed. The login test fails, look into it.", RUNNER),
     ],
 )
