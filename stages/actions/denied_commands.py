@@ -258,11 +258,20 @@ def _follows(denied: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def commands_against(text: str) -> Iterator[DeniedCommand]:
-    """The commands that the memory ``text`` speaks against.
+    """The commands that the memory ``text`` speaks against, but none that another one needs first.
 
     They stand in backticks, are said to be run, or begin with a known program.
     """
     text = text[:READ_CHARS]
+    needed = {
+        _written(code)
+        for found in _NEEDS_FIRST.finditer(text)
+        for code in CODE.findall(found["what"])
+    }
+    return (one for one in _spoken_against(text) if one.command not in needed)
+
+
+def _spoken_against(text: str) -> Iterator[DeniedCommand]:
     said = cues_in(text)
     if not said.isdisjoint(_NEED_CUES):
         yield from _lacking(text)

@@ -612,3 +612,10 @@ def test_one_long_word_ends_soon_wherever_it_stands(piece):
             f"do not touch {piece * 20}.lock",
             deed(path=f"{'a' * 3000}.loc", written=f"X = '{long}'"),
         )
+
+
+def test_what_is_needed_first_is_not_denied_itself():
+    rule = "`just migrate` needs `just tunnel` first, otherwise it hangs for two minutes"
+    assert breaks(rule, deed("just migrate"))
+    assert not breaks(rule, deed("just tunnel && just migrate"))
+    assert not breaks(rule, deed("just tunnel"))
