@@ -48,7 +48,9 @@ _NAMED = regex(
 _FORBIDDEN = regex(
     rf"(?<![\w-])(?P<command>`[^`\n]{{3,80}}`|{_KNOWN})\s+(?:by hand\s+|locally\s+|manually\s+)?(?:"
     r"(?:is|are)\s+(?:strictly\s+)?(?:forbidden|banned|not allowed|prohibited|off[ -]limits)"
-    r"|only\s+(?:ever\s+)?(?:from|via|through|by)\b)",
+    r"|only\s+(?:ever\s+)?(?:from|via|through|by)\b"
+    r"|(?:(?:only\s+)?runs|(?:is|gets)\s+(?:only\s+)?run)\s+(?:only\s+)?(?:in|on|from|via|through|by)"
+    r"\s+(?:the\s+)?(?:CI|pipeline)\b)",
     re.IGNORECASE,
 )
 # "Rollbacks are a revert in the repo, Helm isn't involved."
@@ -141,7 +143,9 @@ _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 # "on the release branch", "against prod": where alone it is denied. An agent works on a laptop.
 _WHERE = regex(
-    r"\b(?:on|in|to|against|from|inside|for|at|auf|sur|en)\s+([^,.;:]{2,60})", re.IGNORECASE
+    r"\b(?:on|in|to(?!\s+(?:get|avoid|make|skip|work|keep|save|speed|bypass|fix|do|be)\b)|against"
+    r"|from|inside|for|at|auf|sur|en)\s+([^,.;:]{2,60})",
+    re.IGNORECASE,
 )
 _OWN_PLACE = regex(r"\b(?:laptop|machine|workstation|computer|shell|terminal|hand)s?\b", re.I)
 _PLACE_WORD = regex(r"[\w./-]*\w")

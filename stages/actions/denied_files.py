@@ -62,13 +62,15 @@ _DENIALS = (
         re.IGNORECASE,
     ),
     regex(
-        rf"{_PATH}{_NOUN}\s+(?:is|are)\s+(?:never\s+(?:changed|edited|touched|modified)"
-        r"|patched by hand)\b",
+        rf"{_PATH}{_NOUN}\s+(?:(?:is|are)\s+(?:never\s+(?:changed|edited|touched|modified)"
+        r"|patched by hand)|(?:must|may|should|shall|can)(?:\s+not|\s+never|n['\u2019]?t|not)\s+be"
+        r"\s+(?:changed|edited|touched|modified|altered|deleted|removed))\b",
         re.IGNORECASE,
     ),
     regex(
         rf"{_PATH}[^.;\n]{{0,60}}?[,:;–—(-]\s*(?:so\s+|please\s+|and\s+)?(?:{NOT}\s+(?:ever\s+)?"
-        rf"{_CHANGES}(?:\s+(?:it|them|that|those|this|by hand|manually|directly)\b|\s*(?:[.,;)!]"
+        rf"{_CHANGES}(?:\s+(?:it|them|that|those|this|by hand|manually|directly"
+        rf"|anything (?:in )?(?:there|it))\b|\s*(?:[.,;)!]"
         r"|\Z))|ask\s+\w+\s+(?:first|before)|hands off|not by hand"
         r"|no (?:manual|hand) (?:edits|changes))",
         re.IGNORECASE,
@@ -239,7 +241,7 @@ _STAYS = (
         re.IGNORECASE,
     ),
     regex(
-        rf"(?:\A|(?<=[.;:,]\s)|(?<=\n))(?P<what>[^.;:\n]{{2,60}}?)\s+(?:{_STAY}(?:\s+(?:at|on))?"
+        rf"(?:\A|(?<=[.;:,]\s)|(?<=\n))(?P<what>(?:[^.;:\n]|\.(?=\w)){{2,60}}?)\s+(?:{_STAY}(?:\s+(?:at|on))?"
         rf"|(?:is|are)\s+pinned\s+(?:to|at))\s+`?{_VALUE}",
         re.IGNORECASE,
     ),
@@ -353,7 +355,9 @@ def values_kept(text: str) -> Iterator[KeptValue]:
             value = said.get("code") or said.get("plain") or said.get("value") or ""
             subject = stems(said.get("what") or "")
             if IDENTIFIER.search(value) or subject:
-                yield KeptValue("stay", "", value, _places(text, found), subject)
+                at = found.span("value") if said.get("what") else found.span()
+                places = where_it_holds(text, at, at[0], outside=False)[0]
+                yield KeptValue("stay", "", value, places, subject)
     for found in _NOT_SET.finditer(text):
         key, value = found["key"] or found["other"], found["value"] or found["to"]
         yield KeptValue("not", key, value, _places(text, found))

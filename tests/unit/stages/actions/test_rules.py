@@ -619,3 +619,34 @@ def test_what_is_needed_first_is_not_denied_itself():
     assert breaks(rule, deed("just migrate"))
     assert not breaks(rule, deed("just tunnel && just migrate"))
     assert not breaks(rule, deed("just tunnel"))
+
+
+GOLDEN = "Files under fixtures/golden/ must not be changed or deleted, they're the signed results"
+POOL = "pool_size in config/prod.toml stays at 18: pgbouncer gives us 20"
+TRUCE = "Don't use git commit --no-verify to get around the ticket hook"
+
+
+@pytest.mark.parametrize(
+    ("rule", "done", "is_broken"),
+    [
+        (GOLDEN, deed("rm fixtures/golden/run_4471.json"), True),
+        (GOLDEN, deed("cat fixtures/golden/run_4471.json"), False),
+        ("vendor/x is a drop, do not modify anything in there.", deed(path="vendor/x/a.c"), True),
+        (
+            POOL,
+            deed(path="config/prod.toml", replaced="pool_size = 18", written="pool_size = 9"),
+            True,
+        ),
+        (
+            POOL,
+            deed(path="config/dev.toml", replaced="pool_size = 18", written="pool_size = 9"),
+            False,
+        ),
+        ("terraform apply runs only in CI, Priya approves it.", deed("terraform apply"), True),
+        ("terraform apply runs only in CI, Priya approves it.", deed("terraform plan"), False),
+        (TRUCE, deed("git commit -am 'quick fix' --no-verify"), True),
+        (TRUCE, deed("git commit -m x"), False),
+    ],
+)
+def test_rules_in_further_words(rule, done, is_broken):
+    assert breaks(rule, done) is is_broken
