@@ -62,6 +62,13 @@ _GOODBYE = regex(
     r"\W*(?:(?:ok(?:ay)?|great|good|nice|perfect)\W+)?(?:thanks?|thx|cheers|(?:good ?)?bye)\b",
     re.IGNORECASE,
 )
+# "No wait, scrap that, the audit needs the single commits".
+_TAKES_BACK = regex(
+    r"\W*(?:(?:no|oh|hm+|ok(?:ay)?|sorry)\b\W*)*(?:wait\b|scra(?:p|tch) (?:that|it)"
+    r"|forget (?:that|it)|never ?mind|nvm\b|on second thoughts?\b"
+    r"|actually,? (?:no|not|wait|scrap|forget)\b)",
+    re.IGNORECASE,
+)
 
 
 def telling_turns(
@@ -119,7 +126,10 @@ def _goes_on(exchange: Sequence[Passage], topic: Sequence[Sequence[Passage]]) ->
 
     Where the user has words enough, some have to be of the exchange before. Of fewer it suffices if
     either side has a word in common with the topic, and a bare reply needs none ("yes", "seven").
+    What takes back goes on with what it takes back, whatever its words.
     """
+    if _TAKES_BACK.match(exchange[0].text):
+        return True
     begun = _stems(exchange[0].text)
     if len(begun) >= _OWN_SUBJECT:
         return len(begun & _stems_of(topic[-1])) >= _GOES_ON
