@@ -18,7 +18,7 @@ FRAGMENT = regex(
     r"|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
     r"|latter|former|one))\b"
     r"|^(?:\W*\w[\w'-]*(?:[^\w'-]\W*\w[\w'-]*){0,3})?\W++(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
-    r"(?!\W+(?:[a-z]{4,}|for good\b))"
+    r"(?!\W+(?:[a-z]\w{3,}|for good\b))"
     r"|\bthat's (?:the|a|our) (?:rule|way|point|idea|deal)\b"
     r"|^\W*(?:always|never)\W+(?:\w+ed|kept|shown|sent|done|made|given|full|empty|raw|first|last|in|on"
     r"|at|by|the|a)\b",
@@ -232,11 +232,13 @@ _FORMS = {
         r"|daqui em diante|今后|以后)",
         r"\b(?:as a (?:rule|habit|convention)|hard rule|house rule|new rule|(?:our|the"
         r"|team) (?:rule|policy"
-        r"|convention)|by convention|(?:rule|convention|policy)(?: (?:of|for|in) [^:.]{1,50})?:"
+        r"|convention)|by convention"
         r"|no exceptions?|without exception|no matter what|non-negotiable|we require|is mandatory"
         r"|are mandatory|is forbidden|are forbidden|is banned|are banned|(?:not|only) allowed"
         r"|is not optional"
         r"|sans exception|ausnahmslos)\b",
+        r"^\W*(?:(?:new|house|hard|team) )?(?:rule|convention|policy)"
+        r"(?: (?:of|for|in) [^:.]{1,50})?: ?\w",
         r",? (?:ever|always|every time|each time|everywhere)\W*$",
         r"^\W*(?:(?:please|pls|and|also|but|ok|remember|btw|note|reminder|one more thing|oh|yes"
         r"|no)\b[ ,:]+)*"
@@ -357,7 +359,7 @@ SUPPOSES = regex(
     r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|hypothetical\w*|let's (?:say|pretend)|what if"
     r"|example"
     r"|e\.g\.|for instance|as a joke|thought experiment|play(?:ing)? devil|in an ideal"
-    r"|someone (?:says|said))\b",
+    r"|someone (?:says|said)|as an? \w+,? i want)\b",
     re.IGNORECASE,
 )
 LEADS_TO_RULES = regex(
