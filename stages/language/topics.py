@@ -29,6 +29,7 @@ NAMED = regex(r"[^\W\d][._/]\w|[a-z][A-Z]|[^\W\d]\d")
 """What is written like the name of a file or a symbol."""
 
 _ORDERS = word_list("order_verbs")
+_POINTS = regex(r"\b(?:it|this|that|these|those|them|again)\b|\d", re.IGNORECASE)
 _SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset(
@@ -51,16 +52,18 @@ def extract_topics(read: Sequence[Sentence], evidence: Sequence[Evidence]) -> tu
 
 
 def names_a_subject(text: str) -> bool:
-    """Whether a prompt asks, or has two words that say what it is about. English is told apart.
+    """Whether a prompt asks, or says what it is about. English is told apart.
 
-    "Run it again", "set it to 60s" and "thanks for everything" are about what was just done.
+    "Run it again", "set the timeout to 30" and "thanks for everything" are about what was just
+    done: one word is enough only where nothing points at that.
     """
     if "?" in text or len(text) > _SHORT_CHARS or language_of(text) != ENGLISH:
         return True
     if _ASKS.search(fold(text)) or NAMED.search(text):
         return True
     own = own_words(text)
-    return len(set(own[1:] if own and own[0] in _ORDERS else own)) > 1
+    named = len(set(own[1:] if own and own[0] in _ORDERS else own))
+    return named > (1 if _POINTS.search(text) else 0)
 
 
 def own_words(text: str) -> list[str]:

@@ -138,6 +138,7 @@ def test_what_is_about_what_was_just_done_names_no_subject(text):
         "where is it",
         "mqtt keepalive",
         "add a retry to the uploader",
+        "fix the importer",
         "do we pin it",
         "Wie oft?",
         "Führe den Import noch einmal aus",
