@@ -267,16 +267,19 @@ def commands_against(text: str) -> Iterator[DeniedCommand]:
     They stand in backticks, are said to be run, or begin with a known program.
     """
     text = text[:READ_CHARS]
+    said = cues_in(text)
+    against = _spoken_against(text, said)
+    if said.isdisjoint(_NEED_CUES):
+        return against
     needed = {
         _written(code)
         for found in _NEEDS_FIRST.finditer(text)
         for code in CODE.findall(found["what"])
     }
-    return (one for one in _spoken_against(text) if one.command not in needed)
+    return (one for one in against if one.command not in needed)
 
 
-def _spoken_against(text: str) -> Iterator[DeniedCommand]:
-    said = cues_in(text)
+def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     if not said.isdisjoint(_NEED_CUES):
         yield from _lacking(text)
     if not said.isdisjoint(_SUBJECT_CUES):
