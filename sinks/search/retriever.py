@@ -52,7 +52,7 @@ right ones.
 RERANK_BUDGET_S = 0.05
 """By default no further candidate is reranked after so long, less what the question waited for its
 turn: of many that come at once the later ones get first-stage relevance alone instead of an answer
-too late.
+too late. Searching for other wordings comes before it and has half as long.
 """
 
 MOST_WORDINGS = 3
@@ -167,10 +167,11 @@ class Search:
         question = _encoded(index, query.text, query.asked or query.text, language)
         ranking = rank(question, self._clock())
         reads = self.reranker is not None and bool(query.asked) and not (foreign or query.pasted)
-        until = time.perf_counter() + self.rerank_budget_s - waited_s
+        budget_s = self.rerank_budget_s - waited_s
         known = ranking.candidates
-        other = self._in_other_words(query, known, rank, index, until) if reads else {}
+        other = self._in_other_words(query, known, rank, index, budget_s / 2) if reads else {}
         candidates = with_reworded(other, known, query.limit)
+        until = time.perf_counter() + budget_s
         hits, is_cut = self._answers(query, candidates, other, until, foreign=foreign)
         self.cut += is_cut
         return Recalled(
@@ -186,12 +187,13 @@ class Search:
         return _encoded(self._index, text, text, language_of(text))
 
     def _in_other_words(
-        self, query: Query, known: Sequence[Candidate], rank: Rank, index: Index, until: float
+        self, query: Query, known: Sequence[Candidate], rank: Rank, index: Index, within_s: float
     ) -> dict[str, Reworded]:
         """What says in other words than the question what it asks about, by id: the best few.
 
         Each is a candidate as it would be if the question had its words.
         """
+        until = time.perf_counter() + within_s
         counted = [
             (count, other)
             for other in reworded(query.asked, query.text)

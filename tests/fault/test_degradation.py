@@ -227,7 +227,9 @@ def check_answer(answer, faults):
     else:
         assert ARGON in context
         assert metadata["abstained"] is None
-        assert metadata["degraded"] == (["embedder.unavailable"] if EMBEDDER in faults else [])
+        # A busy machine may leave no time to rerank, whatever else is broken.
+        degraded = [one for one in metadata["degraded"] if one != "reranker.cut"]
+        assert degraded == (["embedder.unavailable"] if EMBEDDER in faults else [])
     source = metadata["search_intent"]["source"]
     assert source == ("keyword" if LOCAL in faults else "hybrid")
 

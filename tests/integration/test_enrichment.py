@@ -126,7 +126,9 @@ def test_an_order_is_enriched_from_files_tasks_patterns_and_gotchas(house):
     assert "JWT Token Strategy" in context
     assert "weasyprint" not in context
     assert "NEXT_PUBLIC" not in context
-    assert answer["metadata"]["enriched_intent"]["memory"] == memory
+    # What is recent work as well depends on its relevance, and the cross-encoder may come between.
+    hooks = answer["metadata"]["enriched_intent"]["memory"]
+    assert hooks | {"recent_work": []} == memory | {"recent_work": []}
 
     page = house.run("explain", ORDER, "--full").stdout
     for told in ("Implement Google OAuth", "Password Hashing", "work feature", "my-saas-app"):

@@ -305,6 +305,7 @@ MANY = tuple(f"Passwords of the {n} service are hashed by {n} here" for n in "ab
 def reading(store: FakeStore, embedder: Embedder, reranker: FakeReranker) -> Search:
     searching = search(store, embedder)
     searching.reranker = reranker
+    searching.rerank_budget_s = math.inf
     return searching
 
 
@@ -359,7 +360,6 @@ HOW_TO_DEPLOY = Query(text="deploy", scopes=(HERE,), asked="how do we deploy?")
 def test_what_says_it_in_other_words_is_read_in_these_as_well(embedder: Embedder) -> None:
     store, reranker = FakeStore("Buttons are blue.", ROLLED_OUT), FakeReranker("rolled out")
     searching = reading(store, embedder, reranker)
-    searching.rerank_budget_s = math.inf
     hit = searching.recall_now(HOW_TO_DEPLOY).hits[0]
     assert reranker.shown[:2] == [
         (question, f"decisions: {ROLLED_OUT}")
@@ -375,7 +375,6 @@ def test_what_other_words_are_not_enough_for_is_as_relevant_as_without_them(
     embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searching = reading(FakeStore("Buttons are blue.", ROLLED_OUT), embedder, FakeReranker())
-    searching.rerank_budget_s = math.inf
     with_them = {hit.memory.id: hit for hit in searching.recall_now(HOW_TO_DEPLOY).hits}
     monkeypatch.setattr("subcog.sinks.search.retriever.MOST_WORDINGS", 0)
     without = {hit.memory.id: hit for hit in searching.recall_now(HOW_TO_DEPLOY).hits}
@@ -388,7 +387,6 @@ def test_other_words_are_not_searched_for_a_paste_or_where_nothing_was_typed(
 ) -> None:
     store, reranker = FakeStore("Buttons are blue.", ROLLED_OUT), FakeReranker("rolled out")
     searching = reading(store, embedder, reranker)
-    searching.rerank_budget_s = math.inf
     searching.recall_now(structs.replace(HOW_TO_DEPLOY, **changed))
     assert "how do we roll out?" not in [question for question, _ in reranker.shown]
 
@@ -487,6 +485,7 @@ async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Em
 
     reranker = Slow()
     searching = reading(FakeStore(*MANY), embedder, reranker)
+    searching.rerank_budget_s = RERANK_BUDGET_S
     async with anyio.create_task_group() as tasks:
         for _ in range(3 * THREADS):
             tasks.start_soon(searching.recall, ASKED)
