@@ -11,23 +11,17 @@ from collections.abc import Iterable, Sequence
 
 from ...config.patterns import regex
 from ..language.sentences import is_order, opening, sentences
-from ..language.words import STOP_WORDS, words
+from ..language.words import HESITATES, STOP_WORDS, TAKES_BACK, words
 from ..statements.comparison import Relation, compare
 from ..statements.statement import Statement as Read
 from .statement_classifier import is_supposed
 from .statements import statements
 
 _AFTER = r"\b[ ,.!:;\u2026\u2013\u2014-]*+"
-_TURN = (
-    r"\W*(?:(?:oh|ah|argh|hm+|no|nope|nah|wait|hold on|hang on|sorry|actually|oops|ups)"
-    rf"{_AFTER})"
-)
+_TURN = rf"\W*{HESITATES}{_AFTER}"
 _LEAD = rf"(?:{_TURN}|\W*(?:ok|okay|well|right){_AFTER})"
 _BACK = regex(
-    rf"{_LEAD}*(?P<back>(?:scrap|scratch|strike|forget) (?:that|this|it)"
-    r"|(?:scrap|scratch|forget|ignore|disregard) what i(?: just)? said|never ?mind|nvm"
-    r"|i take (?:that|it|this) back|(?:i|we)(?:['\u2019]ve| have)? changed (?:my|our) minds?"
-    r"|let['\u2019]?s not(?: do (?:that|this|it))?|just kidding"
+    rf"{_LEAD}*(?P<back>{TAKES_BACK}|let['\u2019]?s not(?: do (?:that|this|it))?"
     r"|(?:that|this|it)(?: was|['\u2019]s| is) (?:a (?:\w+ )?(?:bad|stupid|silly|terrible|dumb)"
     r" (?:idea|call|plan)|(?:a |my )mistake|not a good idea|nonsense))"
     r"(?=\W*$|\W*[,.!;:\u2026\u2013\u2014]|\s+(?:-|we|i|and|let|after all)\b)",

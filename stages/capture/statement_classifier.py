@@ -34,6 +34,7 @@ from .statement_forms import (
     ASIDE,
     ASKS_BACK,
     DENIES,
+    DOUBTS,
     FEWEST_WORDS,
     FEWEST_WORDS_OUTRIGHT,
     FRAGMENT,
@@ -48,7 +49,6 @@ from .statement_forms import (
     SAYS,
     SPEAKS_FOR_SELF,
     SUPPOSES,
-    TAKES_BACK,
     VETOES,
 )
 from .statements import READ_CHARS, Statement, own_text, statements
@@ -237,7 +237,7 @@ def find_all(text: str, *, role: str) -> tuple[Noted, ...]:
 def is_supposed(said: str) -> bool:
     """Whether ``said`` asks, proposes, reports or supposes something, or means it for once."""
     plain = _plain(said)
-    return any(form.search(plain) for form in (*VETOES, SUPPOSES, TAKES_BACK))
+    return any(form.search(plain) for form in (*VETOES, SUPPOSES, DOUBTS))
 
 
 def _overlaps_any(noted: Noted, others: Iterable[Noted | Statement]) -> bool:
@@ -295,7 +295,7 @@ def _with_reason(own: str, part: Statement, following: Sequence[Statement]) -> S
 
 def _doubted(parts: Sequence[Statement]) -> frozenset[int]:
     """The places of those of ``parts`` that the message takes back, questions or supposes."""
-    if any(TAKES_BACK.search(_plain(part.text)) for part in parts):
+    if any(DOUBTS.search(_plain(part.text)) for part in parts):
         return frozenset(range(len(parts)))
     doubted, supposed = set[int](), set[int]()
     for at, part in enumerate(parts):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ...config.patterns import regex
+from ..language.words import TAKES_BACK
 
 # Such a sentence goes on with a talk, and says nothing without what was said before it.
 FRAGMENT = regex(
@@ -121,11 +122,7 @@ VETOES = tuple(
         r"|\b(?:which|that) (?:is|was|turned out(?: to be)?|proved) (?:wrong|false|outdated|untrue"
         r"|incorrect|obsolete|a mistake)\b",
         r"\b(?:we|i) had (?:\w+ )?(?:decided|agreed|chosen|settled|opted|picked)\b",
-        r"\b(?:forget (?:what|about|it|that)|ignore (?:that|what|my)|never ?mind|take (?:that"
-        r"|it) back"
-        r"|took that back|i was wrong|my mistake|scratch that|scrap that|disregard"
-        r"|on second thought"
-        r"|nvm|jk|just kidding|haha|lol|:\))",
+        r"\b(?:forget about|ignore what|i was wrong|my mistake|disregard|haha|lol|:\))",
         r"^\W*(?:(?:please|pls|now|can you|and|then|also)[ ,]+)*(?:acceptance|requirements?"
         r"|user story"
         r"|as (?:a|an)|todo|compare|evaluate|benchmark|summari[sz]e|draft|translate|rephrase"
@@ -318,14 +315,12 @@ _FORMS = {
 }
 QUOTED = regex(r"`[^`\n]*`|[\"“„«][^\"”“»\n]{1,300}[\"”“»]|(?<!\w)'[^'\n]{8,300}'(?!\w)")
 # What comes before or after it in a message can take a statement back, or make it a question.
-TAKES_BACK = regex(
-    r"\b(?:(?:oh |hm+,? |no,? |or )?(?:wait(?! (?:a (?!sec|min|mom)|an|for|until|one|two|\d))"
-    r"|hold on)|actually,? (?:no|scratch|forget|let|wait|not"
-    r"|never"
-    r"|that|i)|on second thought\w*|scratch that|scrap that|never ?mind|nvm|forget (?:it|that|what)"
-    r"|ignore (?:that|this|my)|i take (?:that|it) back|just kidding|jk|kidding|not final"
-    r"|let me (?:think|check|sleep)|i'm not sure|not sure|need to think|still open|to be (?:decided"
-    r"|confirmed)|no decision|undecided|or not)\b",
+DOUBTS = regex(
+    r"\b(?:(?:(?:oh |hm+,? |no,? |or )?(?:wait(?! (?:a (?!sec|min|mom)|an|for|until|one|two|\d))"
+    r"|hold on)|actually,? (?:no|scratch|forget|let|wait|not|never|that|i)|forget what|ignore my"
+    r"|kidding|not final|let me (?:think|check|sleep)|i'm not sure|not sure|need to think"
+    r"|still open|to be (?:decided|confirmed)|no decision|undecided|or not)\b"
+    rf"|{TAKES_BACK})",
     re.IGNORECASE,
 )
 ASKS_BACK = regex(

@@ -64,6 +64,18 @@ NEGATIONS = frozenset(
 )
 """Words that turn a statement into its opposite, beside contractions ("don't", "wasn't")."""
 
+HESITATES = r"(?:oh|ah|argh|hm+|no|nope|nah|wait|hold on|hang on|sorry|actually|oops|ups)\b"
+"""What people begin with who think better of what they said."""
+
+TAKES_BACK = (
+    r"(?:(?:scrap|scratch|strike|(?<!n't )(?<!not )(?<!never )forget) (?:that|this|it)"
+    r"|(?:ignore|disregard) (?:that|this)|on second thoughts?|never ?mind|nvm|jk|just kidding"
+    r"|(?:scrap|scratch|forget|ignore|disregard) what i(?: just)? said"
+    r"|(?:i )?t(?:ake|ook) (?:that|it|this) back"
+    r"|(?:i|we)(?:['\u2019]ve| have)? changed (?:my|our) minds?)\b"
+)
+"""What they say who want what they said no more. Of patterns that ignore case."""
+
 
 def fold(text: str) -> str:
     """Lower case, straight apostrophes; the same length, so that positions stay true.

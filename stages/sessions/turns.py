@@ -25,7 +25,7 @@ from ..language.sentences import (
     sentences,
 )
 from ..language.topics import retrieval_words
-from ..language.words import STOP_WORDS, fold
+from ..language.words import HESITATES, STOP_WORDS, TAKES_BACK, fold
 from ..statements.comparison import contradicts, says_same
 from ..text.markup import split_markers
 from ..text.unicode import one_line
@@ -64,9 +64,8 @@ _GOODBYE = regex(
 )
 # "No wait, scrap that, the audit needs the single commits".
 _TAKES_BACK = regex(
-    r"\W*(?:(?:no|oh|hm+|ok(?:ay)?|sorry)\b\W*)*(?:wait\b|scra(?:p|tch) (?:that|it)"
-    r"|forget (?:that|it)|never ?mind|nvm\b|on second thoughts?\b"
-    r"|actually,? (?:no|not|wait|scrap|forget)\b)",
+    rf"\W*(?:(?:{HESITATES}|ok(?:ay)?\b)\W*)*"
+    rf"(?:wait\b|actually,? (?:no|not|wait|scrap|forget)\b|{TAKES_BACK})",
     re.IGNORECASE,
 )
 

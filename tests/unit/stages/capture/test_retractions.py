@@ -18,6 +18,8 @@ PUSH = "From now on we never push to main directly."
         (BLACK, "sorry, we don't format with black"),
         (BLACK, "that was a mistake. we use ruff"),
         (BLACK, "forget what I said, ruff is fine"),
+        (BLACK, "oops, ignore that"),
+        (BLACK, "on second thought, ruff is fine"),
         (REDIS, "hmm no, never mind, that was a bad idea"),
         (REDIS, "Wait. Scratch that."),
         (REDIS, "hm. let's not"),

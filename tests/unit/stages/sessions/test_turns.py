@@ -42,7 +42,9 @@ def test_few_words_and_those_that_go_on_stay_with_what_was_said_before():
     assert told((*TIDES, *replies), "what about 429s?") == texts(replies)
 
 
-@pytest.mark.parametrize("said", ["no wait, scrap that, Agnieszka needs it for the audit", "nvm"])
+@pytest.mark.parametrize(
+    "said", ["no wait, scrap that, Agnieszka needs it for the audit", "nvm", "I changed my mind"]
+)
 def test_what_takes_back_is_told_with_what_it_takes_back(said):
     talk = (*TIDES, ("user", said), ("agent", "All right, I will keep the old one then."))
     assert told((*talk, *WIDGETS), "do we use Hive or Drift?") == texts(talk)
