@@ -157,6 +157,7 @@ class Parsed(Value, frozen=True, kw_only=True):
     ("and the database?"), which has the words for it. ``parts`` is what is searched for
     instead of the question, if not that alone: the questions that it asks one after another, or it
     and those within it, and what means the same ("npm or pnpm?" for "which package manager?").
+    ``incident_dates`` are the days and months of which it asks what happened then.
     """
 
     text: str
@@ -173,6 +174,7 @@ class Parsed(Value, frozen=True, kw_only=True):
     references: tuple[Reference, ...] = ()
     work: tuple[WorkSignal, ...] = ()
     retrospect: Retrospect | None = None
+    incident_dates: tuple[TimeExpression, ...] = ()
     machine: bool = False
 
 

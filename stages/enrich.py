@@ -223,6 +223,7 @@ async def _look_back(
             recall=recall,
             conversations=conversations,
             limit=query.limit,
+            dates=event.parsed.incident_dates,
         )
     except ConnectionError:
         _note_unavailable(gathered)

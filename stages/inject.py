@@ -38,7 +38,6 @@ from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, res
 from .injection.select import Choice, choose
 from .language.project_question import asked_of_project
 from .language.sentences import is_order, prompt_sentences
-from .language.time_question import dates_of_incident
 from .ports import Sessions
 from .sessions.quote import Quoted, out_of_context, outdated, overtaken, quote_sessions, refused
 from .text.envelope import extend, neutralise, preview
@@ -253,7 +252,8 @@ def _of_another_date(
     event: IntentClassified, found: Sequence[Memory], now: datetime
 ) -> dict[str, str]:
     """Why memories tell of no incident on the date that the prompt asks about, by their ids."""
-    if event.enriched.looked_up or not (dates := dates_of_incident(event.enriched.parsed.text)):
+    dates = event.enriched.parsed.incident_dates
+    if event.enriched.looked_up or not dates:
         return {}
     return {
         one.id: _ANOTHER_DATE

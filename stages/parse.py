@@ -26,7 +26,7 @@ from .language.sentences import (
     stands_alone,
     without_lead_in,
 )
-from .language.time_question import read_time_question
+from .language.time_question import dates_of_incident, read_time_question
 from .language.topics import as_choice, find_entities, retrieval_words
 from .language.work_kind import work_signals
 from .text.markup import is_machine, own_text, split_markers
@@ -86,6 +86,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         references=find_references(text),
         work=work_signals(text),
         retrospect=retrospect,
+        incident_dates=dates_of_incident(text),
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
 

@@ -19,7 +19,6 @@ from ...bus.prompts import Retrospect, Span, TimeExpression
 from ...bus.sessions import SessionHit
 from ...bus.values import Memory, Query
 from ...config.patterns import regex
-from ..language.time_question import dates_of_incident
 from ..language.words import STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
 from ..statements.open_work import is_open
@@ -102,8 +101,11 @@ async def recollect(
     recall: Recall,
     conversations: Conversations | None,
     limit: int,
+    dates: Sequence[TimeExpression] = (),
 ) -> Recollected:
     """At most ``limit`` memories, and what was said in sessions, for a prompt without a subject.
+
+    ``dates`` are those of an incident that the prompt asks about.
 
     Raises ``ConnectionError`` while there is nothing to read.
     """
@@ -114,7 +116,7 @@ async def recollect(
     span = await find_span(asked, prompt, hindsight, recall)
     if span is None:
         return Recollected()
-    told = await _telling_of(asked, span, prompt, hindsight, recall)
+    told = await _telling_of(dates, asked, span, prompt, hindsight, recall)
     made = await _of_span(asked, span, prompt, hindsight, limit)
     memories = tuple({one.id: one for one in (*told, *made)}.values())[:limit]
     sessions = await _said(asked, span, prompt, conversations)
@@ -139,10 +141,14 @@ async def _of_span(
 
 
 async def _telling_of(
-    asked: Retrospect, span: Span, prompt: PromptSubmitted, hindsight: Hindsight, recall: Recall
+    dates: Sequence[TimeExpression],
+    asked: Retrospect,
+    span: Span,
+    prompt: PromptSubmitted,
+    hindsight: Hindsight,
+    recall: Recall,
 ) -> tuple[Memory, ...]:
-    """The memories, whenever they were made, that name the dates of which the prompt asks."""
-    dates = dates_of_incident(prompt.text)
+    """The memories, whenever they were made, that name the ``dates`` of which the prompt asks."""
     if not dates:
         return ()
     text = " ".join(one.text for one in dates)

@@ -15,6 +15,7 @@ from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject
 from subcog.stages.injection.candidate import weight
 from subcog.stages.injection.general_question import NOT_MEANT
 from subcog.stages.language.time_question import read_time_question
+from subcog.stages.parse import parse
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import all_emitted, emitted
 from tests.fakes import (
@@ -647,12 +648,8 @@ def test_a_memory_of_another_thing_is_refused_and_says_so():
 @pytest.mark.parametrize(("date", "shown"), [("14 August", 1), ("3 August", 0)])
 def test_an_incident_of_another_date_is_not_shown(date, shown):
     memory = make_memory(1, "On 14 August the hourly loads stood still")
-    prompt = make_prompt(f"what went wrong on {date}?")
-    built = run(
-        make_classified(
-            [make_hit(memory, 0.95)], make_intent(95), parsed=make_parsed(prompt, text=prompt.text)
-        )
-    )
+    parsed = parse(make_prompt(f"what went wrong on {date}?"))
+    built = run(make_classified([make_hit(memory, 0.95)], make_intent(95), parsed=parsed))
     assert len(built.context.injected_memories) == shown
 
 

@@ -249,3 +249,11 @@ def test_what_only_leads_in_is_not_searched_for():
     assert found.question == "which gpu machine do we have"
     assert found.words == ("gpu", "machine")
     assert parsed("ok, done. and VAT?", "How do we round prices?").subject == ("VAT",)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "dates"),
+    [("what went wrong on 3 September?", ["3 september"]), ("what went wrong?", [])],
+)
+def test_the_date_of_an_incident_is_noted(prompt, dates):
+    assert [one.text for one in parsed(prompt).incident_dates] == dates

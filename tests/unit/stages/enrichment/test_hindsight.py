@@ -14,7 +14,7 @@ from subcog.stages.enrichment.hindsight import (
     find_span,
     recollect,
 )
-from subcog.stages.language.time_question import read_time_question
+from subcog.stages.language.time_question import dates_of_incident, read_time_question
 from tests.fakes import PROJECT, FakeRecall, make_hit, make_memory, make_prompt
 from tests.waiting import PATIENCE_S
 
@@ -92,6 +92,7 @@ async def recollected(prompt, memories, *, talk=None, recall=None, used=(), limi
             recall=recall or FakeRecall(),
             conversations=talk,
             limit=limit,
+            dates=dates_of_incident(prompt),
         )
 
 
