@@ -28,8 +28,8 @@ from ..config.settings import (
 )
 from .actions.failures import read_record
 from .enrichment.time_spans import is_of_another_date
-from .injection.another_thing import another_thing
 from .injection.candidate import Candidate, weigh
+from .injection.entity_mismatch import entity_mismatch
 from .injection.general_question import NOT_MEANT, read_asked
 from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.pack import Budget
@@ -244,8 +244,8 @@ def _beside_the_point(
             continue
         if one.relevance < least or one.hit.in_other_words:
             continue
-        if another := another_thing(parsed, one.text):
-            yield one.memory.id, another
+        if mismatch := entity_mismatch(parsed, one.text):
+            yield one.memory.id, mismatch
 
 
 def _of_another_date(

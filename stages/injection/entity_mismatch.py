@@ -1,4 +1,4 @@
-"""Tells that a memory speaks of another thing than the one that is asked about.
+"""Entity mismatch: a memory speaks of another thing than the one that is asked about.
 
 "Who leads team Falcon?" has most of its words in "Grace Obi leads team Heron", and no answer there.
 A question that asks something of one thing says which: a name, an identifier, or a word beside the
@@ -200,7 +200,7 @@ class _Text:
         return any(folded in names and kind in self.folded for kind, names in KINDS.items())
 
 
-def another_thing(parsed: Parsed, text: str) -> str:
+def entity_mismatch(parsed: Parsed, text: str) -> str:
     """Why a memory with this ``text`` is about another thing than each question of a prompt.
 
     "" where it is not, or nothing tells.
@@ -210,7 +210,7 @@ def another_thing(parsed: Parsed, text: str) -> str:
     found = ""
     for question in parsed.parts or (parsed.question,):
         asked = _asked(question)
-        found = _another(asked, text[:_READ_CHARS]) if asked else ""
+        found = _mismatch(asked, text[:_READ_CHARS]) if asked else ""
         if not found:
             return ""
     return found
@@ -231,7 +231,7 @@ def _text(text: str) -> _Text:
     return _Text(text)
 
 
-def _another(asked: _Text, text: str) -> str:
+def _mismatch(asked: _Text, text: str) -> str:
     folded = fold(text)
     unsaid = [thing for thing in asked.things if thing.word.folded not in folded]
     if not unsaid:

@@ -1,11 +1,11 @@
 import pytest
 
-from subcog.stages.injection.another_thing import another_thing
+from subcog.stages.injection.entity_mismatch import entity_mismatch
 from tests.fakes import make_parsed
 
 
-def another(prompt, memory):
-    return another_thing(make_parsed(question=prompt).parsed, memory)
+def mismatch(prompt, memory):
+    return entity_mismatch(make_parsed(question=prompt).parsed, memory)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def another(prompt, memory):
     ],
 )
 def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
-    assert another(prompt, memory)
+    assert mismatch(prompt, memory)
 
 
 @pytest.mark.parametrize(
@@ -54,18 +54,18 @@ def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
     ],
 )
 def test_what_may_be_the_same_thing_is_not(prompt, memory):
-    assert another(prompt, memory) == ""
+    assert mismatch(prompt, memory) == ""
 
 
 def test_it_says_which_thing_it_is_about():
-    said = another("who leads team Falcon?", "team Heron has Grace Obi as lead")
+    said = mismatch("who leads team Falcon?", "team Heron has Grace Obi as lead")
     assert said == "it speaks of Heron, and not of Falcon"
 
 
 def test_of_several_questions_each_has_to_be_about_another_thing():
     parsed = make_parsed(parts=("who leads team Falcon?", "who leads the mailer?")).parsed
-    assert another_thing(parsed, "team Heron leads the mailer") == ""
+    assert entity_mismatch(parsed, "team Heron leads the mailer") == ""
 
 
 def test_a_long_memory_without_sentences_is_read_as_well():
-    assert another("who leads team Falcon?", "team Heron " + "lead word " * 400)
+    assert mismatch("who leads team Falcon?", "team Heron " + "lead word " * 400)
