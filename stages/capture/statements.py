@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...config.patterns import regex
+from ..text.code import COMMIT, PRINTED
 from ..text.envelope import strip_envelopes
 from ..text.markup import split_markers, strip_private
 from ..text.unicode import fenced, is_quoted, visible
@@ -20,21 +21,23 @@ MAX_STATEMENTS = 400
 MAX_STATEMENT_CHARS = 1_000
 
 _WRAPPED_AT = 60
+UNSPACED = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A letter of a script that puts no blanks between words."""
+
 _ITEM = regex(r"[ \t]*(?:[-*+•–]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _HEADING = regex(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
 _BOLD_LEAD = regex(r"[ \t]*(?:\*\*|__)[^*_\n]{1,60}(?:\*\*|__)(?:[ \t]*:)?[ \t]*$")
 _RULE = regex(r"[ \t]*([-=_*])(?:[ \t]*\1){2,}[ \t]*$")
 _TAG_OPENS = regex(r"[ \t]*<([a-zA-Z][\w:.-]{0,60})(?:\s[^<>\n]{0,400})?>")
 _TAG_CLOSES = regex(r"</([a-zA-Z][\w:.-]{0,60})")
+_QUERY = r"(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|FROM|WHERE) [\w*]"
 # What a program wrote, or what came through a clipboard.
 _PRINTED = regex(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d(?::\d\d)?\]?[ ,.]|\[\s*\d+\.\d*\]"
     r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b[\]: ]"
-    r"|at \S+\(|at \S+ \(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at"
-    r"|npm (?:ERR!|warn)|assert |error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S"
-    r"|[\w.]{1,80}(?:Error|Exception): |\$ |>>> |[{}\[\]] *$|\{\"|#\d+ |[+-](?=\S)[^ ]"
-    r"|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|FROM|WHERE) [\w*]|(?:FAILED|PASSED) [\w/.:-]"
-    r"|(?:feat|fix|docs|chore|refactor|test|perf|build|ci|style|revert)(?:\([^)\n]{0,80}\))?!?: )"
+    rf"|{PRINTED}|at \S+ \(|npm warn|assert "
+    r"|[\w.]{1,80}(?:Error|Exception): |[{}\[\]] *$|\{\"|#\d+ |[+-](?=\S)[^ ]"
+    rf"|{_QUERY}|(?:FAILED|PASSED) [\w/.:-]|{COMMIT})"
 )
 # Notes of ours in a shape that their envelope does not show: escaped, or line by line.
 _OURS = regex(r"[ \t>|]{0,20}(?:&gt;|&lt;/?subcog-|(?:[-*•][ \t]{1,4})?mem_\w{4,40} · )")

@@ -25,9 +25,10 @@ from ...bus.values import AUTO_CAPTURED
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
-from ..language.topics import NAMED, own_words, retrieval_words
+from ..language.topics import own_words, retrieval_words
 from ..language.words import words
 from ..statements.open_work import OUTCOME
+from ..text.code import CODE_NAME
 from ..text.markup import is_machine, own_text
 from ..text.unicode import cut, one_line
 from .task_prose import (
@@ -265,7 +266,7 @@ def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
 def _is_talk(text: str) -> bool:
     """Whether a prompt says next to nothing: "Aha, that explains it", "what would you do"."""
     short = len(text) <= _MAX_TALK_CHARS and language_of(text) == ENGLISH
-    return short and len(set(own_words(text))) < _FEWEST_OWN_WORDS and not NAMED.search(text)
+    return short and len(set(own_words(text))) < _FEWEST_OWN_WORDS and not CODE_NAME.search(text)
 
 
 def _turns_to_another(work: Work, text: str) -> bool:

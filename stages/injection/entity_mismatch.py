@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 from ...bus.prompts import Parsed
 from ...config.patterns import regex
+from ..language.time_expressions import MONTHS, WEEKDAYS
 from ..language.topics import ASKING_WORDS
 from ..language.words import KINDS, STOP_WORDS, WORD, fold, word_list
 from ..statements.canonical import canonical, is_technology
+from ..text.code import CODE_NAME
 
 _MOST_WORDS, _MOST_CHARS = 14, 160
 _BARE_WORDS = 6
@@ -41,16 +43,11 @@ _TOKEN = regex(rf"`([^`\n]+)`|{WORD}")
 _CLAUSE_ENDS = regex(r"[,;:()!?\n\u2013\u2014]|\.\s|\s-\s")
 _SENTENCE_ENDS = regex(r"[.!?:]\s|\n")
 _CAMEL = regex(r"(?:[A-Z][a-z]+)+(?:[A-Z][a-z]*)+")
-_IDENTIFIER = regex(r"\w[_/.]\w|[a-z][A-Z]|^[a-zA-Z]+\d|[a-zA-Z]-\d")
 _NUMBER = regex(r"v?\d[\d.,:/-]*\w{0,3}")
 _ACRONYM = regex(r"[A-Z]{2,4}")
 _DIGITS = regex(r"\d+|xx+")
 _PARTS = regex(r"[_./\\:@-]+|(?<=[a-z])(?=[A-Z])")
 _SEGMENTS = regex(r"[_./]+")
-_TIMES = frozenset(
-    "january february march april may june july august september october november december"
-    " monday tuesday wednesday thursday friday saturday sunday".split()
-)
 _LANGUAGES = frozenset(("Go", "C", "R"))
 _ALL = frozenset(("all", "every", "each", "any", "both", "whatever"))
 _PREPOSITIONS = frozenset("of for in on at by with under from to".split())
@@ -61,7 +58,7 @@ _DEFINITE = frozenset(("the", "our"))
 _AUXILIARIES = word_list("auxiliaries")
 _SAYS_NOT_WHICH = word_list("says_not_which") | ASKING_WORDS
 _NAMED_THINGS = frozenset(map(canonical, word_list("named_things")))
-_DULL = STOP_WORDS | _TIMES
+_DULL = STOP_WORDS.union(MONTHS, WEEKDAYS)
 _NO_NAMES = _DULL | word_list("acronyms")
 _SHORT_STEM, _LONG_STEM = 4, 5
 _INITIALS = range(2, 6)
@@ -271,7 +268,7 @@ def _form(written: str, *, is_first: bool) -> str:
         return "word"
     if is_technology(folded) or _CAMEL.fullmatch(written):
         return "name"
-    if _IDENTIFIER.search(written):
+    if CODE_NAME.search(written):
         return "identifier"
     capital = written[0].isupper() and not (is_first and written[1:].islower())
     if written in _LANGUAGES:

@@ -28,6 +28,7 @@ from ...bus.prompts import (
 from ..text.notes import objects_in
 from ..text.unicode import one_line, visible
 from .sentences import (
+    ADDRESSED,
     WHY,
     Phrase,
     Sentence,
@@ -58,7 +59,6 @@ _SHORT_ALTERNATIVE_WORDS = 14
 _BENIGN_AFTER_ERROR = word_list("benign_after_error")
 _ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure", "crash", "bug"))
 _ORDINALS = {2: "second", 3: "third"}
-_ADDRESSED = frozenset(("can", "could", "would", "will"))
 _MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])
 # What who does such work looks for; to fix is to look for a cause, and to build for a way.
 _INTENT_OF = {
@@ -200,7 +200,7 @@ def _counts(one: _Found) -> bool:
     after = words[one.end] if one.end < len(words) else ""
     if one.signal in _ERROR_WORDS and after in _BENIGN_AFTER_ERROR:
         return False
-    if one.signal in _ADDRESSED and after == "you":
+    if one.signal in ADDRESSED and after == "you":
         return False
     if one.signal == "or":
         return _is_alternative(one)

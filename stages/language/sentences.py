@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ...bus.prompts import IntentType
 from ...config.patterns import regex
+from ..text.code import COMMIT, PRINTED
 from .words import FILLERS, STOP_WORDS, WORD, BadLexicon, fold, is_negation, load_lexicon, word_list
 
 HEAD_CHARS = 1100
@@ -31,15 +32,11 @@ _TOKEN = regex(
 _PASTED_LINE = regex(
     r"\s*(?:>|\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|\[\s*\d[.\d]*\]"
     r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b"
-    r"|at \S+\(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at|npm ERR!"
-    r"|error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S|[\w.]*(?:Error|Exception): "
-    r"|\$ |>>> |\*\* \(|(?:FAILED|PASSED|ok|not ok) [\w/.:-]+(?:\s|$)|\|\s|#\d+ 0x)"
+    rf"|{PRINTED}|[\w.]*(?:Error|Exception): "
+    r"|\*\* \(|(?:FAILED|PASSED|ok|not ok) [\w/.:-]+(?:\s|$)|\|\s|#\d+ 0x)"
 )
 _INDENTED = regex(r"(?: {4}|\t)\s*\S")
-_COMMIT = regex(
-    r"(?:feat|fix|docs|chore|refactor|test|tests|perf|build|ci|style|revert|wip)"
-    r"(?:\([^)\n]{0,80}\))?!?: "
-)
+_COMMIT = regex(COMMIT)
 _FENCE = "```"
 
 _LEADING_IN = FILLERS | word_list("leads_in")
@@ -60,7 +57,8 @@ RULE_OPENERS = frozenset(
     always never remember ensure let's lets don't dont fyi
 """.split()
 )
-_ADDRESSED = frozenset(("can", "could", "would", "will"))
+ADDRESSED = frozenset(("can", "could", "would", "will"))
+"""Before "you" they begin an order."""
 _ASKING_HELP = word_list("help_verbs")
 _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
@@ -154,7 +152,7 @@ def is_order(sentence: Sentence) -> bool:
         return True
     if words[at] in RULE_OPENERS:
         return True
-    if words[at] in _ADDRESSED and words[at + 1 : at + 2] == ["you"]:
+    if words[at] in ADDRESSED and words[at + 1 : at + 2] == ["you"]:
         rest = [word for word in words[at + 2 :] if word not in FILLERS]
         return not rest or rest[0] not in _ASKING_HELP
     if words[at : at + 3] in (["i", "want", "you"], ["i", "need", "you"], ["go", "ahead", "and"]):

@@ -9,6 +9,7 @@ from itertools import islice, repeat
 from ...bus.prompts import Entity, Evidence, IntentType
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
+from ..text.code import CODE_NAME, LOCATION
 from .sentences import Sentence, phrase_at, word_spans
 from .words import KINDS, STOP_WORDS, TECHNOLOGIES, fold, word_list, words_of
 
@@ -25,9 +26,6 @@ _ASKS = regex(
     rf"\b(?:{'|'.join(sorted(word_list('question_words')))})\b"
     r"|\b(?:is|are|was|were|did|does)\b|\b(?:do|have|can|could|should|may) (?:i|we|you|they)\b"
 )
-NAMED = regex(r"[^\W\d][._/]\w|[a-z][A-Z]|[^\W\d]\d")
-"""What is written like the name of a file or a symbol."""
-
 _ORDERS = word_list("order_verbs")
 _POINTS = regex(r"\b(?:it|this|that|these|those|them|again)\b|\d", re.IGNORECASE)
 _SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
@@ -59,7 +57,7 @@ def names_a_subject(text: str) -> bool:
     """
     if "?" in text or len(text) > _SHORT_CHARS or language_of(text) != ENGLISH:
         return True
-    if _ASKS.search(fold(text)) or NAMED.search(text):
+    if _ASKS.search(fold(text)) or CODE_NAME.search(text):
         return True
     own = own_words(text)
     named = len(set(own[1:] if own and own[0] in _ORDERS else own))
@@ -199,7 +197,6 @@ _FILE = regex(
     r"|sqlite)"
     r"|Dockerfile|Makefile|Justfile|Procfile|Gemfile|Rakefile|Jenkinsfile|\.env[\w.]*|\.gitignore"
 )
-_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?$")
 _ERROR = regex(
     r"(?:\w+\.){0,5}[A-Z]\w*(?:Error|Exception|Warning|Fault|Panic)|SIG(?:SEGV|KILL|TERM|ABRT|BUS"
     r"|PIPE|INT|HUP)"
@@ -267,7 +264,7 @@ def is_path(word: str) -> bool:
     """Whether ``word`` has the form of a path, with a line number or without."""
     if "://" in word:
         return False
-    word = _LOCATION.sub("", word)
+    word = LOCATION.sub("", word)
     if _FILE.fullmatch(word):
         return True
     if "/" not in word and "\\" not in word:

@@ -13,6 +13,7 @@ from ...bus.values import Value
 from ...config.patterns import regex
 from ..language.topics import find_entities
 from ..language.words import STOP_WORDS, fold, is_negation, word_list, words
+from ..text.code import BACKTICKED, LOCATION
 
 MOST_NAMES = 12
 """What names more than this is stuffed: its first ones count, and more of them have to be met."""
@@ -30,7 +31,6 @@ _KINDS = {
 GENERIC_STEMS = word_list("generic_file_names")
 GENERIC_FOLDERS = word_list("generic_folders")
 _COMMON_ENDINGS = word_list("common_endings")
-_CODE = regex(r"`([^`\n]{3,80})`")
 _FLAG = regex(r"(?<![\w-])--[a-z][\w-]{2,40}")
 # A word of letters and digits, such as argon2id or rs256.
 _MIXED = regex(r"(?<![\w./-])(?=[a-z]*\d)[a-z]\w{3,39}(?![\w/-])")
@@ -56,7 +56,6 @@ _MEASURE = regex(
     + r")(?!\w)"
 )
 _VERSION = regex(r"(?<![\w.])v?(\d{1,5}(?:\.\d{1,5}){1,3})(?!\w|\.\d)")
-_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?\Z")
 _PART = regex(r"\d+|[^\W\d_]{3,}")
 _PLAIN_WORD = regex(r"[a-z]*")
 
@@ -111,7 +110,7 @@ def names_of(text: str) -> tuple[Name, ...]:
 
 def _names(text: str) -> Iterator[Name]:
     folded = _folded(text)
-    for code in _CODE.findall(folded):
+    for code in BACKTICKED.findall(folded):
         yield from _coded(code.strip())
     for entity in find_entities(text):
         if (kind := _KINDS.get(entity.kind)) and (name := _named(kind, entity.value)):
@@ -139,7 +138,7 @@ def _named(kind: str, written: str) -> Name | None:
     """A name as it is looked for; None for one that many things have."""
     text = _folded(written)
     if kind == "file" or "/" in text:
-        kind, text = "file", _LOCATION.sub("", text).removeprefix("./").strip("/~")
+        kind, text = "file", LOCATION.sub("", text).removeprefix("./").strip("/~")
         if "/" not in text and is_generic(text):
             return None
     elif kind == "symbol":

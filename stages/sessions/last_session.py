@@ -13,8 +13,8 @@ from ...bus.sessions import Passage, Speaker
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from ..language.sentences import sentences
-from ..language.topics import NAMED
 from ..language.words import word_list, words_of
+from ..text.code import CODE_NAME
 from ..text.envelope import neutralise, preview
 from ..text.markup import split_markers
 from .quote import day_of, short_id
@@ -86,7 +86,7 @@ def _from_work_on(text: str) -> str:
         if own:
             start = min(start, sentence.spans[0][0])
             said |= own
-    own_name = _ACRONYM.search(text[start:]) or NAMED.search(text[start:])
+    own_name = _ACRONYM.search(text[start:]) or CODE_NAME.search(text[start:])
     if len(said) < _FEWEST_WORDS and not own_name:
         return ""
     return text[len(text[:start].rstrip(_OPENING_SIGNS)) :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ...config.patterns import regex
+from .code import CODE_NAME
 from .unicode import cut, one_line, visible
 
 MAX_CHARS = 100
@@ -64,7 +65,6 @@ _OPENERS = regex(
 )
 _CLAUSE = regex(r"[;:,–—(]|\s(?=(?:because|since|so that|which|while|although|weil|car|porque)\s)")
 _LEAST_CLAUSE = 40
-_CODE_NAME = regex(r"\w*(?:_\w|\w[./]\w|[a-z][A-Z])")
 
 
 def headline(sentence: str) -> str:
@@ -83,7 +83,8 @@ def headline(sentence: str) -> str:
 
 def capitalised(said: str) -> str:
     """``said`` with a capital in front, unless it begins with a name from the code."""
-    return said if _CODE_NAME.match(said) else said[:1].upper() + said[1:]
+    is_name = CODE_NAME.search(said.partition(" ")[0]) is not None
+    return said if is_name else said[:1].upper() + said[1:]
 
 
 def _first_clauses(said: str) -> str:

@@ -43,6 +43,7 @@ def test_a_sentence_that_fits_is_preferred_to_a_cut():
         ("fyi the dates are local", "The dates are local"),
         ("ok decided: **Postgres** stays", "**Postgres** stays"),
         ("npm keeps both", "npm keeps both"),
+        ("fyi k8s runs all of it", "k8s runs all of it"),
         (
             "Invoices go into a bucket of their own with object lock, because the auditors want "
             "to have seven years of files that nobody can change.",
