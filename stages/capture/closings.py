@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ...bus.values import Memory
 from ...config.patterns import regex
+from ..language.time_expressions import WEEKDAYS
 from ..language.words import STOP_WORDS, is_negation, spelled_words, words
 from ..statements.canonical import canonical
 from ..statements.waits import Wait, is_past, wait_of
@@ -58,13 +59,11 @@ _WE = frozenset(("we", "i"))
 _OURS = frozenset(("us", "me"))
 _THE = frozenset("the our my your its this that their his her".split())
 _WHEN = frozenset(
-    "today yesterday tonight morning noon afternoon evening night monday tuesday wednesday "
-    "thursday friday saturday sunday week minute minutes hour hours ago good".split()
-)
+    "today yesterday tonight morning noon afternoon evening night week minute minutes hour hours "
+    "ago good".split()
+).union(WEEKDAYS)
 # "The certificate is renewed on Friday", or by certbot.
-_PLANNED = frozenset(
-    "by tonight evening monday tuesday wednesday thursday friday saturday sunday".split()
-)
+_PLANNED = frozenset("by tonight evening".split()).union(WEEKDAYS)
 _PRODUCTION = frozenset("prod production".split())
 _TROUBLE = frozenset(
     "problem problems issue issues bug bugs error errors trouble question questions".split()

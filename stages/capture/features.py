@@ -18,7 +18,7 @@ from ...config.linear_model import LinearModel, logistic
 from ...config.patterns import regex
 from ..language.sentences import ORDER_VERBS
 from ..language.words import FILLERS, is_negation, load_lexicon
-from .statements import Statement
+from .statements import UNSPACED, Statement
 
 LEXICON = Path(__file__).with_name("capture_lexicon.toml")
 
@@ -58,7 +58,6 @@ _TOKEN = regex(
 _QUOTED_WORDS = 3
 _NUMBER = regex(r"[\d.,:/-]*\d\w{0,3}$")
 _CODE = regex(r"_|[a-z][A-Z]|\w[./:\\@]\w|[a-z]\d|\d[a-z]")
-_HAN = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ASKING = frozenset(
     "what why how where when who which should shall could would can do does did is are was were has"
     " have soll sollen kannst was wie warum peux pourquoi pode puedes quieres".split()
@@ -222,7 +221,7 @@ def _shape(statement: Statement, tokens: Sequence[str]) -> Iterator[str]:
         yield "leads"
     if statement.is_item:
         yield "item"
-    if not statement.text.isascii() and _HAN.search(statement.text):
+    if not statement.text.isascii() and UNSPACED.search(statement.text):
         yield "unspaced"
     if statement.text[:1].isupper():
         yield "capital"

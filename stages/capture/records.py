@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...config.patterns import regex
 from ..text.markup import namespace_of
 from .namespaces import remembered_as
-from .statements import own_lines
+from .statements import UNSPACED, own_lines
 
 LABELS: dict[str, tuple[str, str]] = {
     "decision": ("decision", "decisions"),
@@ -90,7 +90,6 @@ _OFFERED = regex(r"\((?:not |un|less )?recommended\)", re.IGNORECASE)
 _LEAST_CHARS = 8
 _LEAST_WORDS = 2
 _STARS = regex(r"\*\*|(?<!\w)__|__(?!\w)")
-_UNSPACED = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Record(NamedTuple):
@@ -190,7 +189,7 @@ def _is_filled(said: str) -> bool:
     words = re.findall(r"\w+", bare.lower())
     if _OFFERED.search(bare) or _is_form(bare) or _EMPTY_WORDS.issuperset(words):
         return False
-    if _UNSPACED.search(bare):
+    if UNSPACED.search(bare):
         return len(bare) >= _LEAST_WORDS * 2
     return len(bare) >= _LEAST_CHARS and len(bare.split()) >= _LEAST_WORDS
 

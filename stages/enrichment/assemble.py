@@ -24,7 +24,7 @@ from ...bus.values import Hit
 from ..language.sentences import ORDER_VERBS
 from ..statements.comparison import Relation, compare
 from .matching import Cosines, Subject, Tidy, applicable_patterns, known_gotchas, similar_tasks
-from .references import known_of, resolve
+from .references import OF_WORK, known_of, resolve
 
 RECENT = timedelta(days=7)
 MOST_RECENT = 5
@@ -34,7 +34,6 @@ MIN_RELEVANCE = 0.4
 Near = Callable[[str, Sequence[str]], Sequence[float | None]]
 
 _COMPARED = frozenset(("tasks", "patterns"))
-_WORK = frozenset(("tasks", "progress", "decisions", "blockers", "learnings"))
 
 
 def assemble_enrichment(
@@ -143,7 +142,7 @@ def _recent(hits: Iterable[Hit], now: datetime, tidy: Tidy) -> tuple[RecentWork,
     fresh = [
         hit.memory
         for hit in hits
-        if hit.memory.namespace in _WORK and now - hit.memory.updated_at <= RECENT
+        if hit.memory.namespace in OF_WORK and now - hit.memory.updated_at <= RECENT
     ]
     fresh.sort(key=lambda memory: memory.updated_at, reverse=True)
     return tuple(

@@ -116,7 +116,9 @@ _NUMBERED = 0.95
 _NAMED_ADDS = 0.6
 _SAME_FIELD = 0.7
 _OUT_OF_TIME = 0.6
-_DONE = frozenset(("tasks", "progress", "decisions", "learnings", "blockers"))
+OF_WORK = frozenset(("tasks", "progress", "decisions", "learnings", "blockers"))
+"""The namespaces that tell what was worked on."""
+
 _READ_CHARS = 1000
 _WINDOWS = (
     (regex(r"\b(?:today|this morning|earlier)\b", re.IGNORECASE), timedelta(days=1)),
@@ -191,7 +193,7 @@ def _certainty(reference: Reference, known: Known, now: datetime) -> float:
         return _NUMBERED if _has_number(known.text, reference.about) else 0.0
     in_time = _in_time(reference, known, now)
     if reference.kind == "time" or not reference.about:
-        return known.relevance * in_time if known.namespace in _DONE else 0.0
+        return known.relevance * in_time if known.namespace in OF_WORK else 0.0
     named = _named_share(reference.about, known.text)
     return (1 - (1 - known.relevance) * (1 - _NAMED_ADDS * named)) * in_time if named else 0.0
 

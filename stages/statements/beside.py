@@ -12,7 +12,7 @@ from ...config.patterns import regex
 from .canonical import LIGHT, SLOTS, SURROUNDINGS, TIMES, UNITS, canonical
 from .contradiction import Pair
 from .frame import SAYS_NOW
-from .statement import Statement, sentences_of
+from .statement import TESTS, Statement, sentences_of
 from .use import is_over, only_tells_of_it
 
 _ADDS = regex(
@@ -51,7 +51,6 @@ _OCCASIONS = frozenset(
     "same once example instance while record sake hand light upside downside wish behalf "
     "suggestion recommendation decision background interest being run term name".split()
 )
-_TESTS = frozenset(("test", "tests", "scripts", "notebooks"))
 _ALL_OF_IT = frozenset(
     "project projects repo repository codebase code company team monorepo workspace product "
     "application app system stack whole entire production prod live".split()
@@ -297,7 +296,7 @@ def _is_place(what: Sequence[str]) -> bool:
         or "/" in what[0]
         or what[0] in SURROUNDINGS
         or canonical(what[0]) in SURROUNDINGS
-        or what[0] in _TESTS
+        or what[0] in TESTS
     )
 
 

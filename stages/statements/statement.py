@@ -106,8 +106,9 @@ _OFTEN = {
     "day": "daily", "days": "daily", "night": "nightly", "week": "weekly", "month": "monthly",
     "quarter": "quarterly", "year": "yearly", "hour": "hourly",
 }  # fmt: skip
-# "in tests", "for scripts": a surrounding after one of these.
-_WHERE = frozenset("test tests scripts notebooks".split())
+TESTS = frozenset("test tests scripts notebooks".split())
+"""Where something else may hold: "in tests", "for scripts"."""
+
 # "written in Go" says what it is, "in Go" where something else holds.
 _MADE = frozenset("written rewritten implemented reimplemented coded programmed ported".split())
 _AT = frozenset("in for during under".split())
@@ -222,7 +223,7 @@ class Statement:
         return "name" if is_technology(word) else "content"
 
     def _is_around(self, at: int, word: str, one: str) -> bool:
-        if word in _WHERE and at and self.tokens[at - 1] in _AT:
+        if word in TESTS and at and self.tokens[at - 1] in _AT:
             return True
         if at > 1 and self.tokens[at - 1] in ("in", "to") and self.tokens[at - 2] in _MADE:
             return False
