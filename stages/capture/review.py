@@ -18,7 +18,7 @@ from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ...config.patterns import regex
 from ..language.topics import retrieval_words
-from ..language.words import is_negation, words
+from ..language.words import FROM_NOW_ON, is_negation, words
 from ..statements.comparison import changes, contradicts
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
@@ -41,7 +41,7 @@ _CHANGES = regex(
     re.IGNORECASE,
 )
 _IS_OTHERWISE_NOW = regex(
-    r"\b(?:now|no longer|any ?more|from (?:now|today) on|as of|these days|(?:was|were|been|we) "
+    rf"\b(?:now|no longer|any ?more|{FROM_NOW_ON}|as of|these days|(?:was|were|been|we) "
     r"(?:moved|switched|replaced|dropped|migrated))\b",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ...config.patterns import regex
-from ..language.words import TAKES_BACK
+from ..language.words import FROM_NOW_ON, TAKES_BACK
 
 # Such a sentence goes on with a talk, and says nothing without what was said before it.
 FRAGMENT = regex(
@@ -40,7 +40,7 @@ ASIDE = regex(
 # So a sentence makes a rule of the one before it.
 MAKES_A_RULE = regex(
     r"^\W*(?:that|this)(?:'s| is) (?:how we|what we|the way we|the rule|our rule)\b"
-    r"(?=.*\b(?:from (?:now|here|today) on|rule|always|here|in future)\b)",
+    rf"(?=.*\b(?:{FROM_NOW_ON}|rule|always|here|in future)\b)",
     re.IGNORECASE,
 )
 FEWEST_WORDS, FEWEST_WORDS_OUTRIGHT = 6, 4
@@ -54,7 +54,7 @@ VETOES = tuple(
         r"|we(?:'ll| will) (?:ship|release|merge|start|fix|talk|see|look|wait|discuss))\b",
         r"\brather (?:have )?you (?:first |just |now )?(?:investigate|look|check|dig|start|begin|go"
         r"|continue|finish|fix|try|find|analy[sz]e|debug|explore|search)\b(?!.*\b(?:always|never"
-        r"|every|each|whenever|from now on|in general|before you)\b)",
+        rf"|every|each|whenever|{FROM_NOW_ON}|in general|before you)\b)",
         r"\bi(?:'ll| will|'m| am) (?:(?:be|not|always|mostly|usually|only) )*"
         r"(?:working (?:from|at|in|remotely|part|on \w+days?)"
         r"|from home|at home|in the office|off|away|out of|on (?:leave|holiday|vacation|call)"
@@ -128,7 +128,7 @@ VETOES = tuple(
         r"|as (?:a|an)|todo|compare|evaluate|benchmark|summari[sz]e|draft|translate|rephrase"
         r"|explain"
         r"|answer the|list the|write (?:a|an|the|some|me)|add|create|implement|generate|build|put"
-        r"|make)\b(?!.*\b(?:from now on|always|whenever|every time)\b)",
+        rf"|make)\b(?!.*\b(?:{FROM_NOW_ON}|always|whenever|every time)\b)",
         r"\b(?:user story|acceptance criteria|requirement)\b",
         r"\b(?:the plan was|the idea was|nobody knows)\b",
         r"\b(?:blocked|waiting for|still (?:have|need) to (?:decide|choose|pick|agree)"
@@ -168,7 +168,7 @@ _CONTRAST = (
 # Without it, the sentence may say all by itself. "Then" mostly begins the next step.
 JOINS = regex(
     r"\W*(?:(?:(?:right|alright|well|good|fine|yes|yep|yeah|exactly)"
-    r"(?=[,.:]*\s+(?:and |so |then |ok,? )*(?:we|i|from (?:now|here|today) on|going forward)\b)"
+    rf"(?=[,.:]*\s+(?:and |so |then |ok,? )*(?:we|i|{FROM_NOW_ON})\b)"
     r"|and|also|so(?! (?:far|that|much|many|long)\b)|plus(?=,)|ok(?:ay)?(?! buttons?\b)"
     r"|hm+|ah|btw|fyi|by the way|for the record|thanks|thx|small thing(?=:)"
     r"|one (?:more )?thing(?=:)"
@@ -221,9 +221,9 @@ _FORMS = {
         r"(?:决定|改用|に決め|ことにし)",
     ),
     "pattern": (
-        r"\b(?:from (?:now|here|today) on|going forward|from (?:this point|today) (?:on|onwards?)"
+        rf"\b(?:{FROM_NOW_ON}|from (?:this point|today) (?:on|onwards?)"
         r"|as of"
-        r" (?:today|now)|starting (?:today|now)|in (?:the )?future|henceforth|ab (?:jetzt|sofort)"
+        r" (?:today|now)|starting (?:today|now)|in (?:the )?future|ab (?:jetzt|sofort)"
         r"|in zukunft|künftig|désormais|à partir de maintenant|de ahora en adelante"
         r"|a partir de agora"
         r"|daqui em diante|今后|以后)",
@@ -358,9 +358,9 @@ SUPPOSES = regex(
     re.IGNORECASE,
 )
 LEADS_TO_RULES = regex(
-    r"\b(?:rules?|conventions?|decid\w*|decisions?|prefer\w*|always|never|from now on|remember"
+    rf"\b(?:rules?|conventions?|decid\w*|decisions?|prefer\w*|always|never|{FROM_NOW_ON}|remember"
     r"|agreed"
-    r"|style|guidelines?|standards?|policy|policies|going forward|in (?:the )?future|habits?"
+    r"|style|guidelines?|standards?|policy|policies|in (?:the )?future|habits?"
     r"|principles?"
     r"|keep in mind|ground rules|don'ts?|we (?:settled|chose))\b",
     re.IGNORECASE,
@@ -380,7 +380,7 @@ OUTRIGHT = regex(
     r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
     r"|^\W*(?:final )?decision(?: for the record)? ?[:,–—-]|\bi'd rather you (?:ask|tell|check)"
     r"|\blet's go with\b|\bwe (?:leave|moved|switched|migrated) .{2,60} to\b"
-    r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
+    rf"|\b(?:{FROM_NOW_ON}|no exceptions?|my preference is)\b"
     r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against"
     r"|in)\b",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ from ...bus.prompts import Retrospect, Span, TimeExpression
 from ...bus.sessions import SessionHit
 from ...bus.values import Memory, Query
 from ...config.patterns import regex
-from ..language.words import STOP_WORDS, words_of
+from ..language.words import FROM_NOW_ON, STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
 from ..statements.open_work import is_open
 from .time_spans import day_stated, span_of, spans_stated
@@ -58,8 +58,8 @@ _EVENT_WORDS = frozenset(
 )
 _STEM_CHARS = 5
 _DECIDES = regex(
-    r"\b(?:decid|agree|settle|let's (?:use|go|keep|take|do)|instead|from now on|must|never|always"
-    r"|no longer|we (?:use|will|go with|keep)|entscheid|entschied|beschlossen|décid)",
+    rf"\b(?:decid|agree|settle|let's (?:use|go|keep|take|do)|instead|{FROM_NOW_ON}|must|never"
+    r"|always|no longer|we (?:use|will|go with|keep)|entscheid|entschied|beschlossen|décid)",
     re.IGNORECASE,
 )
 

@@ -64,6 +64,9 @@ NEGATIONS = frozenset(
 )
 """Words that turn a statement into its opposite, beside contractions ("don't", "wasn't")."""
 
+FROM_NOW_ON = r"(?:from (?:now|here|today) on|going forward|henceforth)"
+"""How people say that something holds from then on. Of patterns that ignore case."""
+
 HESITATES = r"(?:oh|ah|argh|hm+|no|nope|nah|wait|hold on|hang on|sorry|actually|oops|ups)\b"
 """What people begin with who think better of what they said."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import product
 
 from ...config.patterns import regex
+from ..language.words import FROM_NOW_ON
 from .canonical import LIGHT, SLOTS, SURROUNDINGS, TIMES, UNITS, canonical
 from .contradiction import Pair
 from .frame import SAYS_NOW
@@ -32,7 +33,7 @@ _NOT_DECIDED = regex(
 _NO_LONGER = regex(r" no longer (?P<old>(?:[^ ,;.]+ ){1,6}?)but ")
 _CHANGE = regex(
     r" (?:dropped|removed|retired|abandoned|stopped|moved|switched|migrated|changed|replaced|gone"
-    r"|no longer|instead|from now on) "
+    rf"|no longer|instead|{FROM_NOW_ON}) "
 )
 _END_PHRASE = (
     "for,in,on,of,at,to,from,into,and,but,now,since,because,as,so,with,by,which,that,is,are,was,"

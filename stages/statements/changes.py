@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...config.patterns import regex
+from ..language.words import FROM_NOW_ON
 
 
 def _any(words: str) -> str:
@@ -159,7 +160,7 @@ _DENIED = regex(
 _SAYS_LASTING = regex(
     " "
     + _any(
-        "no longer,any ?more,any longer,from now on,from here on,henceforth,going forward,"
+        f"no longer,any ?more,any longer,{FROM_NOW_ON},"
         r"instead of,as of (?:now|today|this|next),not \S+ (?:but|any ?more),used to be,is gone,"
         "are gone,effective immediately,starting (?:now|today),took over from,in place of"
     )
@@ -168,8 +169,8 @@ _SAYS_LASTING = regex(
 _SAYS_NEW = regex(
     " "
     + _any(
-        "now,no longer,any ?more,any longer,from now on,these days,nowadays,as of,since,instead,"
-        "again,has been,have been,was,were,got,henceforth,meanwhile,newly,latest,recently,finally,"
+        f"now,no longer,any ?more,any longer,{FROM_NOW_ON},these days,nowadays,as of,since,instead,"
+        "again,has been,have been,was,were,got,meanwhile,newly,latest,recently,finally,"
         "changed,moved,switched,replaced,renamed,raised,lowered,upgraded,tightened,widened,stopped,"
         "became,becomes,went,make that,taken over,took over,rather than,from this month,starting,"
         "went up,went down,extended,reduced,increased,bumped,dropped,merged into,split,shortened,"

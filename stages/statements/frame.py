@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...config.patterns import regex
+from ..language.words import FROM_NOW_ON
 from .canonical import SLOTS, canonical
 from .statement import Statement
 
 SAYS_NOW = regex(
-    r" (?:from (?:now|here|today) on|as of (?:now|today)|these days|nowadays|now(?! that )"
-    r"|henceforth|starting (?:now|today))(?= )(?: ,(?= ))?"
+    rf" (?:{FROM_NOW_ON}|as of (?:now|today)|these days|nowadays|now(?! that )"
+    r"|starting (?:now|today))(?= )(?: ,(?= ))?"
 )
 _ARTICLES = frozenset("the a an our".split())
 _MEANS = frozenset("with by via using through".split())
