@@ -14,9 +14,8 @@ from ..language.words import FROM_NOW_ON, TAKES_BACK
 # Such a sentence goes on with a talk, and says nothing without what was said before it.
 FRAGMENT = regex(
     r"^\W*(?:no+|nope|nah|yes|yep|yeah|ye|ok(?:ay)?|and|but|so|or|also|plus|then|only|at least"
-    r"|stays?"
-    r"|not|both|same|either|neither|those|these|that|this|that's|its?|it's|they|they're|he|she"
-    r"|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
+    r"|stays?|not|both|same|either|neither|those|these|that|this|that's|its?|it's|they|they're|he"
+    r"|she|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
     r"|latter|former|one))\b"
     r"|^(?:\W*\w[\w'-]*(?:[^\w'-]\W*\w[\w'-]*){0,3})?\W++(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
     r"(?!\W+(?:[a-z]\w{3,}|for good\b))"
@@ -56,14 +55,12 @@ VETOES = tuple(
         r"|continue|finish|fix|try|find|analy[sz]e|debug|explore|search)\b(?!.*\b(?:always|never"
         rf"|every|each|whenever|{FROM_NOW_ON}|in general|before you)\b)",
         r"\bi(?:'ll| will|'m| am) (?:(?:be|not|always|mostly|usually|only) )*"
-        r"(?:working (?:from|at|in|remotely|part|on \w+days?)"
-        r"|from home|at home|in the office|off|away|out of|on (?:leave|holiday|vacation|call)"
-        r"|back on|reachable|available)\b",
+        r"(?:working (?:from|at|in|remotely|part|on \w+days?)|from home|at home|in the office|off"
+        r"|away|out of|on (?:leave|holiday|vacation|call)|back on|reachable|available)\b",
         r"[?？]\W*$",
         r"^\W*(?:(?:and|so|but|ok|hm+|btw|also|or|well|sorry)[ ,]+)*(?:what|what's|why|how|where"
-        r"|who"
-        r"|whose|which|any idea|do|does|did|is|are|was|were|can|could|would|should|shouldn't|shall"
-        r"|will|has|have|had|am|isn't|aren't)\b(?! not\b)",
+        r"|who|whose|which|any idea|do|does|did|is|are|was|were|can|could|would|should|shouldn't"
+        r"|shall|will|has|have|had|am|isn't|aren't)\b(?! not\b)",
         r"\b(?:maybe|perhaps|probably|possibly|might|could|would (?!rather|prefer|like)|wouldn't"
         r"|seems?|i (?:think|guess|suppose|assume|believe|wonder|suspect|bet)|my (?:guess|feeling)"
         r"|not sure|unsure|not convinced|leaning|lean towards|tempted|thinking (?:about|of)|suppose"
@@ -75,27 +72,22 @@ VETOES = tuple(
         r"|they|the|this|that|legal|all)\b(?!.*\b(?:always|never)\b)",
         r"\bif (?:we|i|it|they|that|this|possible|you (?:like|want|think|have))\b",
         r"\b(?:for now|right now|for the moment|at the moment|for the time being|for a (?:moment"
-        r"|sec"
-        r"|while|bit)|this (?:time|once|one|pr|branch|commit|run|round|file|function|test|line"
-        r"|class"
-        r"|ticket|task|issue|week|sprint|case|demo|module|method|page|screen|change|script|query)"
-        r"|these (?:two|three|files|tests|lines)|just (?:this|once|for)|for the demo|temporar\w+"
-        r"|only today|today only|tomorrow|tonight|yet|in a hurry|until (?:i|we|the|they)\b"
-        r"|erstmal|por ahora|pour l'instant|vorerst)\b",
+        r"|sec|while|bit)|this (?:time|once|one|pr|branch|commit|run|round|file|function|test|line"
+        r"|class|ticket|task|issue|week|sprint|case|demo|module|method|page|screen|change|script"
+        r"|query)|these (?:two|three|files|tests|lines)|just (?:this|once|for)|for the demo"
+        r"|temporar\w+|only today|today only|tomorrow|tonight|yet|in a hurry|until (?:i|we|the"
+        r"|they)\b|erstmal|por ahora|pour l'instant|vorerst)\b",
         r"\b(?:used to|originally|initially|back (?:then|in)|years? ago|months? ago|last (?:year"
-        r"|job"
-        r"|company|sprint)|in 20\d\d|(?:previous|former|old|my last|other) (?:team|job|company"
+        r"|job|company|sprint)|in 20\d\d|(?:previous|former|old|my last|other) (?:team|job|company"
         r"|employer|place|agency|project)|at the time|once decided|at my|elsewhere)\b",
         r"\b(?:he|she|they|somebody|someone|people|everybody|boss|manager|customers?|clients?"
-        r"|users?"
-        r"|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book|blog\w*"
-        r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide"
+        r"|users?|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book"
+        r"|blog\w*|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide"
         r"|(?!Always\b)(?-i:[A-Z][a-z]+)) "
-        r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought|wants?"
-        r"|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
-        r"|prefers?"
-        r"|preferred|mentions?|mentioned|proposed?|proposes|argues?|argued|wrote|writes|told|hopes?"
-        r"|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
+        r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought"
+        r"|wants?|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
+        r"|prefers?|preferred|mentions?|mentioned|proposed?|proposes|argues?|argued|wrote|writes"
+        r"|told|hopes?|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
         r"(?<!')\b(?!(?:we|i|you|always|never|only|no|longer|to|stop|if)\b)[a-z]+ "
         r"(?:also |always |still )?"
         r"(?:says?|said|asks?|asked|wants?|wanted|thinks?|thought|claims?|claimed"
@@ -124,10 +116,9 @@ VETOES = tuple(
         r"\b(?:we|i) had (?:\w+ )?(?:decided|agreed|chosen|settled|opted|picked)\b",
         r"\b(?:forget about|ignore what|i was wrong|my mistake|disregard|haha|lol|:\))",
         r"^\W*(?:(?:please|pls|now|can you|and|then|also)[ ,]+)*(?:acceptance|requirements?"
-        r"|user story"
-        r"|as (?:a|an)|todo|compare|evaluate|benchmark|summari[sz]e|draft|translate|rephrase"
-        r"|explain"
-        r"|answer the|list the|write (?:a|an|the|some|me)|add|create|implement|generate|build|put"
+        r"|user story|as (?:a|an)|todo|compare|evaluate|benchmark|summari[sz]e|draft|translate"
+        r"|rephrase|explain|answer the|list the|write (?:a|an|the|some|me)|add|create|implement"
+        r"|generate|build|put"
         rf"|make)\b(?!.*\b(?:{FROM_NOW_ON}|always|whenever|every time)\b)",
         r"\b(?:user story|acceptance criteria|requirement)\b",
         r"\b(?:the plan was|the idea was|nobody knows)\b",
@@ -162,8 +153,7 @@ _DOES = (
 )
 _CONTRAST = (
     r"(?:,? ?\bnot\b|\binstead\b|\brather than\b|\bno longer\b|\bany ?more\b|\bany longer\b"
-    r"|\bonly\b"
-    r"|\bfor good\b|\bover\b|\bexclusively\b|\bbecause\b|\bsince\b|, (?:no|never)\b)"
+    r"|\bonly\b|\bfor good\b|\bover\b|\bexclusively\b|\bbecause\b|\bsince\b|, (?:no|never)\b)"
 )
 # Without it, the sentence may say all by itself. "Then" mostly begins the next step.
 JOINS = regex(
@@ -211,8 +201,7 @@ _FORMS = {
         r"\b(?:is|are) (?:out|off the table|dead|final|settled|cancelled|deprecated)\b",
         r"\b\w+ it is(?: then)?\b(?=[,.;:!]|\W*$| (?:because|since|for))",
         r"\b(?:wins over|replaces|gets? replaced by|is replaced by|takes over from"
-        r"|no longer supports?"
-        r"|supersedes)\b",
+        r"|no longer supports?|supersedes)\b",
         r"\bi(?:'ve)? (?:choose|chose|picked|pick)\b(?! the (?:wrong|smaller|bigger|larger))",
         r"\b(?:stays?|remains?) (?:on|with|at|in)\b",
         r"\b(?:wir (?:nehmen|bleiben|verwenden|benutzen|haben (?:uns )?(?:entschieden|beschlossen))"
@@ -228,12 +217,10 @@ _FORMS = {
         r"|a partir de agora"
         r"|daqui em diante|今后|以后)",
         r"\b(?:as a (?:rule|habit|convention)|hard rule|house rule|new rule|(?:our|the"
-        r"|team) (?:rule|policy"
-        r"|convention)|by convention"
-        r"|no exceptions?|without exception|no matter what|non-negotiable|we require|is mandatory"
-        r"|are mandatory|is forbidden|are forbidden|is banned|are banned|(?:not|only) allowed"
-        r"|is not optional"
-        r"|sans exception|ausnahmslos)\b",
+        r"|team) (?:rule|policy|convention)|by convention|no exceptions?|without exception"
+        r"|no matter what|non-negotiable|we require|is mandatory|are mandatory|is forbidden"
+        r"|are forbidden|is banned|are banned|(?:not|only) allowed|is not optional|sans exception"
+        r"|ausnahmslos)\b",
         r"^\W*(?:(?:new|house|hard|team) )?(?:rule|convention|policy)"
         r"(?: (?:of|for|in) [^:.]{1,50})?: ?\w",
         r",? (?:ever|always|every time|each time|everywhere)\W*$",
@@ -242,23 +229,17 @@ _FORMS = {
         r"(?:always|never|don't ever|do not ever|only ever|at no point)\b(?! (?:the|a|an|been|again"
         r"|ever|so|did|does))",
         r"^\W*(?:(?:please|and|also|but|ok|remember|btw|note|reminder|because|since"
-        r"|as)\b[ ,:]+)*(?:every"
-        r"|each|all|any|no) (?:[\w/.'-]+,? ){1,6}?(?:get|gets|need|needs|must|must not|has to"
-        r"|have to|may"
-        r"|goes? (?:in|into|through|to|under|via)|lives?|comes? from|starts? with|ends? with"
-        r"|belongs?"
-        r"|owns?|(?:is|are) (?:always|never|stored|named|written|wrapped|pinned|kept|versioned"
-        r"|signed"
-        r"|reviewed|validated|logged|prefixed|formatted|lowercase|singular|plural|in|done|made)"
-        r"|should"
+        r"|as)\b[ ,:]+)*(?:every|each|all|any|no) (?:[\w/.'-]+,? ){1,6}?(?:get|gets|need|needs"
+        r"|must|must not|has to|have to|may|goes? (?:in|into|through|to|under|via)|lives?"
+        r"|comes? from|starts? with|ends? with|belongs?|owns?|(?:is|are) (?:always|never|stored"
+        r"|named|written|wrapped|pinned|kept|versioned|signed|reviewed|validated|logged|prefixed"
+        r"|formatted|lowercase|singular|plural|in|done|made)|should"
         r" (?:always|never)|follows?|uses?|inherits?|extends?|returns?|takes?|carr(?:y|ies))\b",
         r"\bwe (?:always|never|only ever|generally|usually|dont|don't|do not) (?!know|have|need"
-        r"|want|see"
-        r"|care|understand|think|like|love|really|even|get|remember|mind|agree|yet)\w+",
+        r"|want|see|care|understand|think|like|love|really|even|get|remember|mind|agree|yet)\w+",
         r"\b(?:in|for|throughout|across) (?:this|our|the whole|the entire"
-        r"|all (?:of )?our) (?:repo\w*"
-        r"|codebase|code base|project|monorepo|code|service|org|team|packages?|services"
-        r"|modules)\b.*"
+        r"|all (?:of )?our) (?:repo\w*|codebase|code base|project|monorepo|code|service|org|team"
+        r"|packages?|services|modules)\b.*"
         r"(?:always|never|\bno\b|don't|must|\bonly\b|\bwe\b|\buse\b|\bare\b|\bis\b|\bgo\b|\bput\b"
         r"|\bkeep\b)",
         r"\b(?:always|never|no|don't|only|must|use)\b.* (?:in|for|throughout|across) (?:this|our"
@@ -268,20 +249,17 @@ _FORMS = {
         r"|calls|understands|remembers|trusts)\b)"
         r"\w+s|may|should|is allowed)\b",
         r"\b(?:must|has to|have to|needs to|may|should|can) (?:always|never|only)\b.*\b(?:pr"
-        r"|commit|test"
-        r"|migration|endpoint|module|package|class|function|review|branch|service|handler"
-        r"|release)s?\b",
+        r"|commit|test|migration|endpoint|module|package|class|function|review|branch|service"
+        r"|handler|release)s?\b",
         r"\b(?:every|each) (?:new |single )?(?:pr|pull request|commit|migration|endpoint|service"
-        r"|module"
-        r"|handler|component|test|table|model|release|branch|change|feature|bug ?fix|package"
-        r"|function"
-        r"|class|job|script|env var|dependency|query|route|view|screen|hook|lambda|worker|queue)s? "
+        r"|module|handler|component|test|table|model|release|branch|change|feature|bug ?fix"
+        r"|package|function|class|job|script|env var|dependency|query|route|view|screen|hook"
+        r"|lambda|worker|queue)s? "
         r"(?:\w+ ){0,5}?(?:gets?|needs?|must|has|have|goes|comes|lives|belongs|starts|owns)\b",
         r"\b(?:go|goes|live|lives|belong|belongs) (?:into|in|under|next to|to"
         r"|through)\b.*,? (?:not|never)\b",
         r"^\W*(?:new|all new) \w+ (?:always |must |need to |should always )*(?:go|goes|get|gets"
-        r"|live|start"
-        r"|use|have|are|come)\b",
+        r"|live|start|use|have|are|come)\b",
         r"\b(?:are|is|should be|must be|get|gets) always\b|\balways (?:in|go|goes|through|via|with"
         r"|live)\b",
         r"\b(?:immer|niemals|nie|toujours|jamais|siempre|nunca|sempre)\b",
@@ -290,23 +268,20 @@ _FORMS = {
         r"\bi(?:'d| would|'ll)? (?:really |always |generally |usually |much |strongly |personally "
         r"|still )*"
         r"(?:prefer|rather (?:have|see|read|you|use|get|be|keep|we))\b(?! (?:the (?:first|second"
-        r"|third|other"
-        r"|last|left|right|one|old|new)|it|this|that|option|a|b)\b)",
+        r"|third|other|last|left|right|one|old|new)|it|this|that|option|a|b)\b)",
         r"\b(?:my (?:preference|taste|style|rule)|(?:that's|it's) how i (?:like|want))\b",
         r"\bi (?:really |absolutely |just )*(?:hate|dislike|can't stand|cannot stand|don't like"
         r"|am not a fan"
         r" of|'m not a fan of|like|love|don't want|do not want|want|always want|need) (?:it when"
         r"|when|to see"
         r" (?:no|any)|you to (?:always|never)|my|your|\w+s\b|\w+ (?:commits?|functions?|names?"
-        r"|answers?"
-        r"|tests?|messages?|comments?|sentences?|types?|files?|methods?|prs?))",
+        r"|answers?|tests?|messages?|comments?|sentences?|types?|files?|methods?|prs?))",
         r"\bi'm not a fan of\b|\bdrives me (?:crazy|mad|nuts)\b",
         r"\b(?:when|whenever|every time|before|each time) (?:you|i) \w+.*,? ?(?:always|never"
         r"|please|give|tell"
         r"|ask|show|don't|do not|use|add|run|start|go|keep|write|first|make|i want|i mean|leave)\b",
         r"\b(?:ask me|check with me|tell me|show me)\b.*\b(?:before|first|always|when"
-        r"|whenever)\b.*\b(?:you"
-        r"|anything|any|always|guess\w*)\b",
+        r"|whenever)\b.*\b(?:you|anything|any|always|guess\w*)\b",
         r"^\W*(?:please |pls |and )*stop (?!the\b|it\b|that\b|this\b|here\b)\w+ing\b",
         r"\b(?:please|pls),? (?:always|never|don't ever)\b",
         r"\b(?:never|don't|do not) .*\bwithout (?:asking|checking with|telling|my)\b",
@@ -325,12 +300,10 @@ DOUBTS = regex(
 )
 ASKS_BACK = regex(
     r"^\W*(?:(?:or|and|but|so)[ ,]+)*(?:right|ok|okay|agree\w*|agreed|thoughts|opinions?"
-    r"|what do you"
-    r"|what would|what's your|does (?:that|this|it)|do you|is (?:that|this|it)|are (?:there|you)"
-    r"|would"
-    r"|could (?:that|this|we)|should|any (?:objections?|concerns?|downsides?)|or|no|wdyt"
-    r"|makes? sense"
-    r"|sounds?|sane|good idea|bad idea|what if|how about|what about|why not)\b.*[?？]\W*$|\bwdyt\b",
+    r"|what do you|what would|what's your|does (?:that|this|it)|do you|is (?:that|this|it)"
+    r"|are (?:there|you)|would|could (?:that|this|we)|should|any (?:objections?|concerns?"
+    r"|downsides?)|or|no|wdyt|makes? sense|sounds?|sane|good idea|bad idea|what if|how about"
+    r"|what about|why not)\b.*[?？]\W*$|\bwdyt\b",
     re.IGNORECASE,
 )
 DENIES = regex(
@@ -352,8 +325,7 @@ SPEAKS_FOR_SELF = regex(
 )
 SUPPOSES = regex(
     r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|hypothetical\w*|let's (?:say|pretend)|what if"
-    r"|example"
-    r"|e\.g\.|for instance|as a joke|thought experiment|play(?:ing)? devil|in an ideal"
+    r"|example|e\.g\.|for instance|as a joke|thought experiment|play(?:ing)? devil|in an ideal"
     r"|someone (?:says|said)|as an? \w+,? i want)\b",
     re.IGNORECASE,
 )
@@ -396,7 +368,6 @@ HINT = regex(
 )
 MINE = regex(
     r"\b(?:i|i'd|i'm|i'll|me|my|mine|your (?:answers?|replies|explanations?)|answers?"
-    r"|explanations?|emojis?"
-    r"|apologi[sz]e|summar(?:y|ies)|ich|mir|je|prefiero|prefiro|quiero)\b",
+    r"|explanations?|emojis?|apologi[sz]e|summar(?:y|ies)|ich|mir|je|prefiero|prefiro|quiero)\b",
     re.IGNORECASE,
 )

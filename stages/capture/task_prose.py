@@ -73,20 +73,17 @@ _CAUSE = regex(
     r"\b(?:because|root cause|caused by|cause was|cause is|due to|turn(?:s|ed) out|the reason"
     r"|was that|is that|ignores|(?<=, )(?:since|as) (?!a\b|an\b|the last\b|before\b|\d)"
     r"|happened when|came from|comes from|stems? from|didn't|did not|never|ignored|missing"
-    r"|instead of|wrongly"
-    r"|incorrectly|race|leak(?:ed|s)|assumed|only (?:when|if)|before it"
+    r"|instead of|wrongly|incorrectly|race|leak(?:ed|s)|assumed|only (?:when|if)|before it"
     r"|silently|dropped|swallow\w*|the (?:bug|issue|problem) "
     r"(?:was|is))\b",
     re.IGNORECASE,
 )
 _FIX = regex(
     r"\b(?:fix(?:ed|es)?\b(?! (?:is|are) (?:minimal|focused|complete|simple|clean|small))"
-    r"|now (?:\w+s|\w+ed)\b"
-    r"|chang(?:ed|es)|replac(?:ed|es)|add(?:ed|s)|mov(?:ed|es)|remov(?:ed|es)|switch(?:ed|es) to"
-    r"|split|wrap(?:ped|s)"
-    r"|rewrote|rewritten|introduc(?:ed|es)|uses?|return(?:s|ed)|compar(?:es|ed)|rais(?:es|ed)"
-    r"|updat(?:ed|es)"
-    r"|by \w+ing|so that|i now \w+|i \w+ (?:[\w'-]+ ){1,6}now)\b",
+    r"|now (?:\w+s|\w+ed)\b|chang(?:ed|es)|replac(?:ed|es)|add(?:ed|s)|mov(?:ed|es)|remov(?:ed|es)"
+    r"|switch(?:ed|es) to|split|wrap(?:ped|s)|rewrote|rewritten|introduc(?:ed|es)|uses?|return(?:s"
+    r"|ed)|compar(?:es|ed)|rais(?:es|ed)|updat(?:ed|es)|by \w+ing|so that|i now \w+"
+    r"|i \w+ (?:[\w'-]+ ){1,6}now)\b",
     re.IGNORECASE,
 )
 # Said of oneself, or without a subject; of anything else it may be the error or a feature.

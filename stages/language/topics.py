@@ -190,11 +190,9 @@ _TRIM_RIGHT = ".:!?)]*_="
 _PATH = regex(r"(?:~|\.{1,2})?/?(?:[\w@.+\[\]-]+/)+[\w@.+\[\]-]*|[A-Za-z]:\\[\w\\. -]+")
 _FILE = regex(
     r"[\w.-]*\w\.(?:py|pyi|js|jsx|ts|tsx|mjs|cjs|go|rs|java|kt|kts|scala|rb|php|c|h|cc|cpp|hpp|cs"
-    r"|swift|m"
-    r"|ex|exs|erl|hs|ml|clj|lua|sh|bash|zsh|ps1|sql|html|css|scss|vue|svelte|json|jsonc|yaml|yml"
-    r"|toml|ini"
-    r"|cfg|conf|env|lock|md|rst|txt|csv|parquet|proto|graphql|tf|hcl|xml|gradle|ipynb|log|duckdb"
-    r"|sqlite)"
+    r"|swift|m|ex|exs|erl|hs|ml|clj|lua|sh|bash|zsh|ps1|sql|html|css|scss|vue|svelte|json|jsonc"
+    r"|yaml|yml|toml|ini|cfg|conf|env|lock|md|rst|txt|csv|parquet|proto|graphql|tf|hcl|xml|gradle"
+    r"|ipynb|log|duckdb|sqlite)"
     r"|Dockerfile|Makefile|Justfile|Procfile|Gemfile|Rakefile|Jenkinsfile|\.env[\w.]*|\.gitignore"
 )
 _ERROR = regex(
