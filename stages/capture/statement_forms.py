@@ -45,6 +45,11 @@ MAKES_A_RULE = regex(
 FEWEST_WORDS, FEWEST_WORDS_OUTRIGHT = 6, 4
 """Of a sentence of fewer words the subject is mostly somewhere else."""
 
+_SAYS_SO = (
+    r"says?|said|asks?|asked|wants?|wanted|thinks?|thought|claims?|claimed|wrote|writes|suggests?"
+    r"|suggested|recommends?|recommended|insists?|insisted|argues?|argued|proposes|proposed"
+    r"|mentions?|mentioned"
+)
 # In such a sentence somebody asks, wonders, proposes, reports, quotes, or means this once.
 VETOES = tuple(
     regex(pattern, re.IGNORECASE)
@@ -84,15 +89,10 @@ VETOES = tuple(
         r"|users?|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book"
         r"|blog\w*|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide"
         r"|(?!Always\b)(?-i:[A-Z][a-z]+)) "
-        r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought"
-        r"|wants?|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
-        r"|prefers?|preferred|mentions?|mentioned|proposed?|proposes|argues?|argued|wrote|writes"
-        r"|told|hopes?|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
+        rf"(?:also |always |still |just |once )?(?:{_SAYS_SO}|propose|prefers?|preferred|told"
+        r"|hopes?|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
         r"(?<!')\b(?!(?:we|i|you|always|never|only|no|longer|to|stop|if)\b)[a-z]+ "
-        r"(?:also |always |still )?"
-        r"(?:says?|said|asks?|asked|wants?|wanted|thinks?|thought|claims?|claimed"
-        r"|wrote|writes|suggests?|suggested|recommends?|recommended|insists?|insisted|argues?|argued"
-        r"|proposes|proposed|mentions?|mentioned)\b",
+        rf"(?:also |always |still )?(?:{_SAYS_SO})\b",
         r"\b(?:according to|apparently|supposedly|allegedly|rumou?r|i (?:read|heard|saw)|told me"
         r"|quote|quoted|as (?:a|an) \w+,? i want)\b",
         r"\b(?:laut (?:dem |der )?\w+|steht (?:im|in|auf)|(?:im|in der|auf der) [\w.-]+ steht"
