@@ -69,17 +69,15 @@ _TESTS = regex(
 _NEXT_COMMAND = regex(r"(?:;|&&?|\|\|?|\n)\s*")
 _FAILED = regex(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
 _INTERRUPTED = regex(r"\[Request interrupted by user")
+_KEEPS_TO_IT = r"yes|no|nope|sure|also|and|but|still|again|wait|instead|actually|same"
+# Such an opening keeps to what is being done, whatever follows.
+_STAYS = regex(rf"(?:{_KEEPS_TO_IT})\b", re.IGNORECASE)
 # A prompt that goes on with what is being done, rather than asking for something else.
 _GOES_ON = regex(
-    r"(?:yes|no|nope|ok(?:ay)?|sure|thanks?|thank you|good|great|nice|perfect|wait|stop|also|and"
-    r"|but|then|now|so|still|again|go on|go ahead|continue|proceed|do it|try|retry|hm+|actually"
-    r"|please (?:also|continue|go on|do)|that|this|it|same|instead|undo|revert|why|looks?|run"
-    r"|commit|push)\b",
+    rf"(?:{_KEEPS_TO_IT}|ok(?:ay)?|thanks?|thank you|good|great|nice|perfect|stop|then|now|so"
+    r"|go on|go ahead|continue|proceed|do it|try|retry|hm+|please (?:also|continue|go on|do)|that"
+    r"|this|it|undo|revert|why|looks?|run|commit|push)\b",
     re.IGNORECASE,
-)
-# Such an opening keeps to what is being done, whatever follows.
-_STAYS = regex(
-    r"(?:yes|no|nope|sure|also|and|but|still|again|wait|instead|actually|same)\b", re.IGNORECASE
 )
 # "Now the importer. It …" begins another task, "Now the importer crashes." does not.
 _TURNS_TO = regex(

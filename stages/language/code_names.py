@@ -30,8 +30,8 @@ _NAME = r"[A-Za-z_$][\w$]*"
 _QUALIFIED = regex(rf"@?\(?\*?({_NAME}(?:\)?(?:\.|::|#|->)#?{_NAME})*)(\(.*\)?)?(?:\[.*\])?")
 _KEY = regex(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
 _CODE_FORM = regex(
-    r"_*[A-Za-z]\w*_\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+"
-    r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*|_+[a-z]\w*"
+    r"_*[A-Za-z]\w*_\w+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}"
+    r"|[A-Z]{2,}[a-z]\w*|_+[a-z]\w*"
 )
 _SEPARATOR = regex(r"\)?(?:::|#|->|\.)#?")
 _KINDS = frozenset(

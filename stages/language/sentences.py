@@ -44,19 +44,11 @@ _LEAD_IN = regex(r"\s*((?:[a-z']+[ ,]+){0,4}[a-z']+)\s*(?:[.!:;\n]+|[-\u2013\u20
 _LEAD_IN_CHARS = 80
 _MOST_LEAD_INS = 3
 
-CLAUSE_OPENERS = frozenset(
-    """
-    and but so then also because or if when while
-""".split()
-)
+CLAUSE_OPENERS = frozenset("and but so then also because or if when while".split())
 ORDER_VERBS = word_list("order_verbs")
 HANDLING_VERBS = word_list("handling_verbs")
 """What is done with work that is there, rather than further work."""
-RULE_OPENERS = frozenset(
-    """
-    always never remember ensure let's lets don't dont fyi
-""".split()
-)
+RULE_OPENERS = frozenset("always never remember ensure let's lets don't dont fyi".split())
 ADDRESSED = frozenset(("can", "could", "would", "will"))
 """Before "you" they begin an order."""
 _ASKING_HELP = word_list("help_verbs")

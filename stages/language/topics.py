@@ -30,11 +30,7 @@ _ORDERS = word_list("order_verbs")
 _POINTS = regex(r"\b(?:it|this|that|these|those|them|again)\b|\d", re.IGNORECASE)
 _SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
-_BEFORE_ACTION = frozenset(
-    """
-    to i we you one they can could should would might must not and
-""".split()
-)
+_BEFORE_ACTION = frozenset("to i we you one they can could should would might must not and".split())
 
 Anchor = tuple[Sentence, int]
 
@@ -173,9 +169,7 @@ def _asked(words: Sequence[str]) -> frozenset[int]:
 
 
 _QUESTION_ONLY = frozenset(
-    """
-    explain describe vs versus compare locate whereabouts howto find show recall clarify
-    """.split()
+    "explain describe vs versus compare locate whereabouts howto find show recall clarify".split()
 )
 
 
