@@ -51,8 +51,7 @@ class Claims(Struct, frozen=True):
 def terms(text: str) -> set[str]:
     """Words, identifiers, paths and flags of ``text``, folded, each also by its parts."""
     folded = text.casefold()
-    stripped = (term.strip(".:/") for term in _FORMS["term"].findall(folded))
-    found = {term for term in stripped if len(term) > 1}
+    found = {term for one in _FORMS["term"].findall(folded) if len(term := one.strip(".:/")) > 1}
     joined = [term for term in found if not term.isalnum()]
     parts = _FORMS["term_parts"].split(" ".join(joined)) if joined else ()
     return found.union([part for part in parts if len(part) > 2])
