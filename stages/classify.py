@@ -231,19 +231,18 @@ def keyword_vote(
     ``work`` tells what kind of work it asks for.
     """
     started = perf_counter()
-    intent = detect_search_intent(text, read, work)
-    return Vote(
-        racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
-    )
+    return _by_words(detect_search_intent(text, read, work), started)
 
 
 def foreign_vote(text: str) -> Vote:
     """The same on a ``text`` in another language than English."""
     started = perf_counter()
-    intent = read_question(text)
-    return Vote(
-        racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
-    )
+    return _by_words(read_question(text), started)
+
+
+def _by_words(intent: SearchIntent | None, started: float) -> Vote:
+    took_ms = (perf_counter() - started) * 1000
+    return Vote(racer=DetectionSource.KEYWORD, intent=intent, took_ms=took_ms)
 
 
 def local_vote(
@@ -398,17 +397,12 @@ def changes_context(event: IntentRefined, *, settings: SearchIntentSettings) -> 
         return False
     if before is None or not _believed(before, settings):
         return True
-    return before.intent_type is not after.intent_type or _ceiling(before, settings) < _ceiling(
-        after, settings
-    )
+    allowed, allows = (ceiling(one.confidence_percent, settings.context) for one in (before, after))
+    return before.intent_type is not after.intent_type or allowed < allows
 
 
 def _believed(intent: SearchIntent, settings: SearchIntentSettings) -> bool:
     return intent.confidence_percent >= round(settings.min_confidence * 100)
-
-
-def _ceiling(intent: SearchIntent, settings: SearchIntentSettings) -> int:
-    return ceiling(intent.confidence_percent, settings.context)
 
 
 def with_intent(event: IntentRefined, found: PromptEnriched) -> IntentClassified:

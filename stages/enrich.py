@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import anyio
@@ -37,16 +38,7 @@ from .language.questions import asking_part, read_question
 from .language.topics import names_a_subject, retrieval_words
 from .language.work_kind import primary
 from .moments.reminder import shares_term
-from .ports import (
-    Catalogue,
-    Code,
-    Conversations,
-    Guides,
-    Keeper,
-    Projects,
-    Recall,
-    Warnings,
-)
+from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall, Warnings
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
@@ -106,28 +98,18 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
     With ``knowledge`` the event carries the enrichment as well, and what became of the code that
     memories name; the loser of each conflict is dropped from the candidates. Guides are looked up
     for an order, which gets those that bear on it and the rules that it breaks by name, and for a
-    detailed answer, whose reader sees
-    more: similar tasks, recent work, suggestions, and which of the named files are there. What such
-    a prompt refers back to takes a search of its own. With ``conversations`` it carries what
-    earlier sessions said about it. With ``hindsight`` a prompt that asks about a time or the whole
-    has the memories of that time for candidates, newest first; where it asks about a subject as
-    well, those of that time are searched, and all others where these hold nothing. Nothing is
-    reranked for a prompt that ``may_search`` says is no search, such as an order: none of its
-    candidates is shown.
+    detailed answer, whose reader sees more: similar tasks, recent work, suggestions, and which of
+    the named files are there. What such a prompt refers back to takes a search of its own.
+
+    With ``conversations`` it carries what earlier sessions said about it. With ``hindsight`` a
+    prompt that asks about a time or the whole has the memories of that time for candidates, newest
+    first; where it asks about a subject as well, those of that time are searched, and all others
+    where these hold nothing. Nothing is reranked for a prompt that ``may_search`` says is no
+    search, such as an order: none of its candidates is shown.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
-    wanted = answer_types(event.parsed.text, None)
-    query = Query(
-        text=event.parsed.query.strip(),
-        scopes=event.prompt.place.readable,
-        limit=2 * limit,
-        min_relevance=floor,
-        floors=floors(floor, wanted),
-        broad=EXPLORATORY in wanted,
-        asked=event.parsed.question if _reranks(event, may_search) else "",
-        pasted=event.parsed.pasted,
-    )
+    query = _query(event, 2 * limit, floor, reranks=_reranks(event, may_search))
     asked = event.parsed.retrospect if hindsight is not None else None
     gathered.looked_up = asked is not None and not asked.subject
     async with anyio.create_task_group() as group:
@@ -164,6 +146,21 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
         span=gathered.span,
         kept=tuple(kept for kept in gathered.kept if kept is not None),
         degraded=(*gathered.degraded, *gathered.project.degraded),
+    )
+
+
+def _query(event: PromptParsed, limit: int, floor: float, *, reranks: bool) -> Query:
+    """What the prompt searches for."""
+    wanted = answer_types(event.parsed.text, None)
+    return Query(
+        text=event.parsed.query.strip(),
+        scopes=event.prompt.place.readable,
+        limit=limit,
+        min_relevance=floor,
+        floors=floors(floor, wanted),
+        broad=EXPLORATORY in wanted,
+        asked=event.parsed.question if reranks else "",
+        pasted=event.parsed.pasted,
     )
 
 
@@ -249,10 +246,8 @@ async def _recall_prompt(
 ) -> None:
     """Recall for the prompt, or for each of its parts.
 
-    A subject that it names leads, and the prompt before only adds.
-
-    Of what is found for both it is what speaks of the subject; if nothing does, what is found for
-    the subject alone.
+    A subject that it names leads, and the prompt before it only adds: of what is found for both
+    those count that speak of the subject. If none does, the subject alone is searched for.
     """
     if event.parsed.parts and query.asked:
         await _recall_parts(event, recall, query, gathered)
@@ -293,14 +288,10 @@ async def _recall_parts(
         if part == event.parsed.question or hit.relevance >= _OF_A_PART
     ]
     best: dict[str, Hit] = {}
-    for hit in sorted(hits, key=_least_relevant):
+    for hit in sorted(hits, key=lambda one: -one.relevance):
         best.setdefault(hit.memory.id, hit)
     gathered.candidates = tuple(best.values())[: query.limit]
     gathered.degraded = next((one.degraded for one in found.values() if one.degraded), ())
-
-
-def _least_relevant(hit: Hit) -> float:
-    return -hit.relevance
 
 
 async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:
@@ -321,12 +312,10 @@ async def _search_sessions(
     if event.parsed.machine or not names_a_subject(event.parsed.text):
         return
     prompt = event.prompt
-    try:
+    with suppress(ConnectionError):  # the recall reports it
         gathered.sessions = await conversations.find(
             asking_part(event.parsed.text), prompt.place, session=prompt.session
         )
-    except ConnectionError:
-        return  # the recall reports it
 
 
 async def _read_project(
@@ -366,19 +355,15 @@ async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gat
     if not about:
         return
     query = Query(text=about, scopes=event.prompt.place.readable, limit=_MOST_REFERENCED)
-    try:
+    with suppress(ConnectionError):  # the main recall reports it
         gathered.referenced = (await recall.recall(query)).hits
-    except ConnectionError:
-        return  # the main recall reports it
 
 
 async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gathered) -> None:
     gathered.subject = Subject(event.parsed, gathered.project)
-    try:
+    with suppress(ConnectionError):  # the recall reports it
         scopes = event.prompt.place.readable
         gathered.guides = await knowledge.guides.find(scopes, gathered.subject.keys())
-    except ConnectionError:
-        return  # the recall reports it
 
 
 def _may_order(parsed: Parsed) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,11 +22,7 @@ from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Parsed
 from ..bus.sessions import SessionHit
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
 from ..bus.values import Hit, Memory, Scope
-from ..config.settings import (
-    ContextSettings,
-    SearchIntentSettings,
-    SessionsSettings,
-)
+from ..config.settings import ContextSettings, SearchIntentSettings, SessionsSettings
 from .actions.failures import read_record
 from .enrichment.time_spans import is_of_another_date
 from .injection.candidate import Candidate, weigh
@@ -35,7 +32,7 @@ from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.pack import Budget
 from .injection.project_facts import Told, tell_facts
 from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, resources, unnamed
-from .injection.select import Choice, choose
+from .injection.select import Choice, choose, nothing
 from .language.project_question import asked_of_project
 from .language.sentences import is_order, prompt_sentences
 from .ports import Sessions
@@ -103,19 +100,19 @@ def inject(
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
-        why = {one.memory.id: refusal[1] for one in candidates}
-        return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]), Beside())
+        choice = nothing({one.memory.id: refusal[1] for one in candidates})
+        return _built(event, refusal[0], candidates, choice, refused(hits, refusal[1]), Beside())
     room = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
     facts = _tell(event, shown, room, clean)
     kept_free = _for_sessions(event, quoting, room)
     budget = Budget(room.tokens - facts.size.tokens, room.units - facts.size.units)
+    take = partial(choose, shown=shown, now=now, known=known)
     if refusal is not None:
-        candidates, choice = _choose_for_work(
-            event, candidates, refusal[1], shown, budget, now, clean, known
-        )
+        take = partial(take, budget=budget)
+        candidates, choice = _choose_for_work(event, candidates, refusal[1], take, clean)
     else:
-        of_memories = Budget(budget.tokens - kept_free, budget.units)
-        choice = _choose(event, candidates, shown, settings.context, of_memories, now, known)
+        take = partial(take, budget=Budget(budget.tokens - kept_free, budget.units))
+        choice = _choose(event, candidates, take, settings.context, now)
     not_meant = [hit for hit in hits if _not_meant(event, hit)]
     quoted = quote_sessions(
         [hit for hit in hits if hit not in not_meant],
@@ -136,11 +133,9 @@ def inject(
     suggested = _resources(event, reason, count_topic)
     named = _named(event, reason, choice, suggested, shown, count_topic)
     beside = Beside(facts, suggested, named, room)
-    if reason is None:
-        built = _built(event, candidates, choice, quoted, beside)
-    else:
-        built = _abstain(event, reason, candidates, choice.why, quoted, beside)
-    keys = _keys(built, choice, quoted, beside)
+    built = _built(event, reason, candidates, choice, quoted, beside)
+    keys = quoted.keys.union(one.memory.seen_key for one in choice.chosen)
+    keys |= beside.keys(built.text)
     if keys and not event.enriched.prompt.rehearsal:
         sessions.show(event.enriched.prompt.session, keys, by=event.trace)
     return built
@@ -200,12 +195,11 @@ def _session_floor(event: IntentClassified, refused: bool, quoting: SessionsSett
 def _choose(
     event: IntentClassified,
     candidates: Sequence[Candidate],
-    shown: frozenset[tuple[str, int]],
+    take: Callable[..., Choice],
     context: ContextSettings,
-    budget: Budget,
     now: datetime,
-    known: Known,
 ) -> Choice:
+    """Which of ``candidates`` answer the question of ``event``; ``take`` is ``choose``."""
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     least = min(context.min_relevance, context.min_relevance_beside)
     not_meant = dict(_beside_the_point(event.enriched.parsed, candidates, least))
@@ -216,15 +210,11 @@ def _choose(
     later = overtaken(found, hits)
     for one in candidates:
         one.overtaken = later.get(one.memory.id, "")
-    choice = choose(
+    choice = take(
         [one for one in candidates if one.memory.id not in refused],
         floor=context.min_relevance,
         beside=least,
-        shown=shown,
-        ceiling=ceiling(_sure(event), context),
-        budget=budget,
-        now=now,
-        known=known,
+        ceiling=ceiling(event.intent.confidence_percent if event.intent else 0, context),
     )
     return replace(choice, why=choice.why | refused)
 
@@ -288,10 +278,6 @@ def _speaks_for_itself(candidate: Candidate, floor: float) -> bool:
     return read_record(candidate.memory) is not None
 
 
-def _sure(event: IntentClassified) -> int:
-    return event.intent.confidence_percent if event.intent else 0
-
-
 def _asks_plainly(event: IntentClassified) -> bool:
     """Whether the words of the prompt alone say so surely that it is a search in this project."""
     return not read_asked(event.enriched.parsed).general and any(
@@ -321,23 +307,12 @@ def _named(
     return unnamed(suggested, shown, lambda topic: count_topic(topic, scopes) > held)
 
 
-def _keys(
-    built: ContextBuilt, choice: Choice, quoted: Quoted, beside: Beside
-) -> frozenset[tuple[str, int]]:
-    """What the session has seen with ``built``."""
-    keys = quoted.keys.union(one.memory.seen_key for one in choice.chosen)
-    return keys.union(beside.keys(built.text))
-
-
 def _choose_for_work(
     event: IntentClassified,
     candidates: Sequence[Candidate],
     refusal: str,
-    shown: frozenset[tuple[str, int]],
-    budget: Budget,
-    now: datetime,
+    take: Callable[..., Choice],
     clean: Callable[[str], str],
-    known: Known,
 ) -> tuple[tuple[Candidate, ...], Choice]:
     """What bears on the work that a prompt orders, before the ``candidates``: those are refused."""
     about = tuple(
@@ -350,16 +325,7 @@ def _choose_for_work(
         )
         for one in event.enriched.bearing
     )
-    choice = choose(
-        about,
-        floor=0.0,
-        beside=0.0,
-        shown=shown,
-        ceiling=len(about),
-        budget=budget,
-        now=now,
-        known=known,
-    )
+    choice = take(about, floor=0.0, beside=0.0, ceiling=len(about))
     reasons = {one.memory.id: one.why for one in event.enriched.bearing}
     taken = {one.memory.id: reasons[one.memory.id] for one in choice.chosen}
     others = [one for one in candidates if one.memory.id not in choice.why]
@@ -401,41 +367,25 @@ def _nothing_reason(
     return "already_shown" if choice.already_shown else "nothing_relevant"
 
 
-def _abstain(
-    event: IntentClassified,
-    reason: str,
-    candidates: Sequence[Candidate],
-    why: Mapping[str, str],
-    quoted: Quoted,
-    beside: Beside,
-) -> ContextBuilt:
-    _count(event, abstained, reason=reason)
-    text = beside.add_to("")
-    return ContextBuilt(
-        trace=event.trace,
-        classified=event,
-        context=_describe(event, (), beside.suggested),
-        text=text,
-        tokens=size_of(text).tokens,
-        verdicts=_verdicts(event, candidates, why),
-        sessions=quoted.verdicts,
-        answers=beside.facts.answers,
-        abstained=reason,
-    )
-
-
 def _built(
     event: IntentClassified,
+    reason: str | None,
     candidates: Sequence[Candidate],
     choice: Choice,
     quoted: Quoted,
     beside: Beside,
 ) -> ContextBuilt:
-    chosen = frozenset(one.memory.id for one in choice.chosen)
-    text = extend(choice.text, (line for one in quoted.excerpts for line in one.lines))
+    """The answer, with the ``reason`` for bringing nothing if it does."""
+    text = choice.text
+    if quoted.excerpts:
+        text = extend(text, (line for one in quoted.excerpts for line in one.lines))
     text = beside.add_to(text)
     tokens = choice.tokens if text == choice.text else size_of(text).tokens
-    _count(event, injected, count=len(chosen), tokens=tokens)
+    chosen = frozenset(one.memory.id for one in choice.chosen)
+    if reason is None:
+        _count(event, injected, count=len(chosen), tokens=tokens)
+    else:
+        _count(event, abstained, reason=reason)
     return ContextBuilt(
         trace=event.trace,
         classified=event,
@@ -445,6 +395,7 @@ def _built(
         verdicts=_verdicts(event, candidates, choice.why, chosen),
         sessions=quoted.verdicts,
         answers=beside.facts.answers,
+        abstained=reason,
     )
 
 
@@ -487,7 +438,7 @@ def _verdicts(
     event: IntentClassified,
     candidates: Sequence[Candidate],
     why: Mapping[str, str],
-    chosen: frozenset[str] = frozenset(),
+    chosen: frozenset[str],
 ) -> tuple[Verdict, ...]:
     """A verdict on each candidate; with its summary only in a detailed answer."""
     detailed = event.enriched.prompt.detailed

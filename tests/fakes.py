@@ -33,7 +33,7 @@ from subcog.bus.values import Hit, Kept, Memory, Place, Query, Recalled, Scope
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
 from subcog.sinks.project.identity import Projects
-from subcog.stages.actions.warning_keys import warning_keys
+from subcog.stages.actions.rules import warning_keys
 from subcog.stages.enrichment.guide_parser import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -33,7 +33,7 @@ from ...sinks.project.kinship import Kinship
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
-from ...stages.actions.warning_keys import warning_keys
+from ...stages.actions.rules import warning_keys
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness

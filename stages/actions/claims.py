@@ -5,53 +5,23 @@ It is read by clauses: "never `alembic upgrade head`" speaks against, "use scrip
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 
 from msgspec import Struct
 
-from ...config.patterns import regex
+from ..language.words import load_wordings
 
 READ_CHARS = 2_000
 """Of a longer memory only the beginning is read."""
 
-_TERM = regex(r"--?[A-Za-z][\w-]*|[A-Za-z_@$](?:[.$/:@-]{0,3}\w)+|\d(?:\.?\w)+")
-_TERM_PARTS = regex(r"[./:@\s]|(?<![\w-])-{1,2}")
-AGAINST = regex(
-    r"\b(?:never|no|not|\w+n't|dont|cannot|avoid|without|forbidden|banned?|bare|plain|raw"
-    r"|instead of|rather than|refuse[sd]?|reject(?:ed|s)?|dropped|turned down|hands off|stop using"
-    r"|nobody"
-    r"|breaks?|broke|kill(?:s|ed)?|fail(?:s|ed)?|wrong|lost|loses|wipes?|hangs?|blocks?"
-    r"|destroy(?:s|ed)?|crash(?:es|ed)?)\b",
-    re.IGNORECASE,
-)
-_ASKS = regex(
-    r"\b(?:use|always|only|must|via|through|call|run|instead|prefer|keep|put|add|set|pass|wrap"
-    r"|should|needs?)\b",
-    re.IGNORECASE,
-)
-_CLAUSE = regex(
-    r"(?<=[.;!?])\s+|\n|,\s+|\s[-–—]+\s|→|=>|:\s|\bbut\b|\binstead\b(?! of)|\buse\b|[()]"
-)
-_ASKED_FOR = regex(r"\b(?:use|via|through|only|always)\s+([^.;,]{2,60})", re.IGNORECASE)
+RULE_FORMS = load_wordings(Path(__file__).with_name("rule_forms.toml"))
+"""How people word rules, and the orders that may break one, by kind."""
 
-
-NOT = (
-    r"(?:never|niemals|nie|nunca|jamais|(?:do|does|must|should|can|may|is|are)\s?n[o'’]t|can['’]t"
-    r"|dont|cannot|avoid|stop|nobody|no one)"
-)
-"""How a rule begins that denies."""
-
-_CUE = regex(r"[a-zß-ÿ]+(?:['’]t)?|[不别禁使は]")
-NEGATIONS = frozenset(
-    "never not no cannot dont don't don’t mustn't mustn’t shouldn't shouldn’t can't can’t avoid"
-    " stop nobody hands niemals nie nunca jamais".split()
-)
-FOREIGN = frozenset(
-    "nicht pas não niet statt anstatt lieu lugar vez niemals nie nunca jamais 不 别 禁 使"
-    " は".split()
-)
+_FORMS, _WORDS = RULE_FORMS["claims"]
+AGAINST = _FORMS["against"]
+NEGATIONS = _WORDS["negations"]
 
 
 def cues_in(text: str) -> frozenset[str]:
@@ -59,7 +29,7 @@ def cues_in(text: str) -> frozenset[str]:
 
     What a memory speaks against is looked for by long patterns, and only where a word tells so.
     """
-    return frozenset(_CUE.findall(text.casefold()))
+    return frozenset(_FORMS["cue"].findall(text.casefold()))
 
 
 class Claims(Struct, frozen=True):
@@ -81,9 +51,9 @@ class Claims(Struct, frozen=True):
 def terms(text: str) -> set[str]:
     """Words, identifiers, paths and flags of ``text``, folded, each also by its parts."""
     folded = text.casefold()
-    found = {term for match in _TERM.findall(folded) if len(term := match.strip(".:/")) > 1}
+    found = {term for one in _FORMS["term"].findall(folded) if len(term := one.strip(".:/")) > 1}
     joined = [term for term in found if not term.isalnum()]
-    parts = _TERM_PARTS.split(" ".join(joined)) if joined else ()
+    parts = _FORMS["term_parts"].split(" ".join(joined)) if joined else ()
     return found.union([part for part in parts if len(part) > 2])
 
 
@@ -97,13 +67,13 @@ def claims_of(text: str) -> Claims:
     """What the memory ``text`` claims; the same few are found again and again. About 2 MB."""
     against: set[str] = set()
     before: set[str] = set()
-    asked = set(chain.from_iterable(map(terms, _ASKED_FOR.findall(text[:READ_CHARS]))))
+    asked = set(chain.from_iterable(map(terms, _FORMS["asked_for"].findall(text[:READ_CHARS]))))
     neutral: set[str] = set()
-    for clause in filter(None, _CLAUSE.split(text[:READ_CHARS])):
+    for clause in filter(None, _FORMS["clause"].split(text[:READ_CHARS])):
         if denied := AGAINST.search(clause):
             against |= terms(clause[denied.start() :])
             before |= terms(clause[: denied.start()])
-        elif _ASKS.search(clause):
+        elif _FORMS["asks"].search(clause):
             asked |= terms(clause)
         else:
             neutral |= terms(clause)

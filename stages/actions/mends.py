@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from ...bus.values import Action, Value
-from ...config.patterns import regex
 from ..text.unicode import cut
 from .commands import Command, ShellLine, Unit, is_path, read_line
 from .error_lines import salient_lines, salient_terms
 from .failures import FailureRecord, differences, same_program
-from .reading import read_action
+from .reading import SHELL_FORMS, read_action
+
+_FORMS, _WORDS = SHELL_FORMS["mends"]
 
 MAX_COMMAND_CHARS = 200
 _MAX_ERROR_CHARS = 140
@@ -26,69 +27,8 @@ _MAX_DIFFERENCES = 4
 _MAX_MENDING_FILES = 3
 _HEAD_CHARS, _TAIL_CHARS = 2_000, 6_000
 
-# What is read, moved or asked for once; what it says when it fails is about that one time.
-_PASSING = frozenset(
-    "git gh glab hub ssh scp sftp rsync curl wget http xh ping nc telnet dig host rm mv cp mkdir"
-    " rmdir touch ln chmod chown kill pkill killall sleep test [ read exit tee xargs sed awk perl"
-    " vi vim nano tmux screen psql mysql sqlite3 mongosh redis-cli lsof ss netstat tar unzip zip"
-    " apply_patch claude codex gemini".split()
-)
 _TESTS = frozenset(("pytest", "py.test"))
 _PROGRAM_IN_TEXT = frozenset(("-c", "-e", "--eval", "-p", "--print"))
-_TASK_RUNNERS = frozenset("make just task rake npm pnpm yarn bun composer invoke nox".split())
-# The command was stopped, or the agent's own tool refused it.
-_STOPPED = regex(
-    r"timed? ?out|\bkilled\b|\bterminated\b|interrupted|SIG(?:KILL|TERM|INT|HUP)"
-    r"|exit(?:ed)?(?: with)?(?: code| status)?:? ?(?:124|130|137|143)\b|\bcd: |<tool_use_error>"
-    r"|The user doesn't want|Permission to use|requires approval|User rejected|blocked by"
-    r"|hook error|was blocked",
-    re.IGNORECASE,
-)
-# It fails by itself, and passes by itself later.
-_TRANSIENT = regex(
-    r"connection (?:refused|reset|aborted|closed|error)|\b(?:ECONN\w+|ETIMEDOUT|ENOTFOUND"
-    r"|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|could not resolve (?:host|proxy)|name resolution"
-    r"|\b(?:host|network|server) (?:is )?unreachable|temporar(?:y|ily)|\bnetwork\b"
-    r"|socket hang up|broken pipe|rate limit|too many requests|TLS handshake"
-    r"|service unavailable|bad gateway|\b(?:HTTP|status|code)\W{1,3}(?:429|50[234])\b|try again"
-    r"|resource busy"
-    r"|no space left|could not get lock|unable to acquire|another process"
-    r"|EADDRINUSE|already (?:in use|running|exists)|port \d+ is",
-    re.IGNORECASE,
-)
-# With these, less is done than without: they show no way that works.
-_EVADES = regex(
-    r"--?(?:accept|allow|bail|changed|check$|co$|collect-only|continue|cov|deselect|dry-?run"
-    r"|exclude|exit-zero|fail|fake|ff$|filter|fix|force|grep|help|if-present|ignore|keep-going"
-    r"|last-failed|lf$|list|max-warnings|no-?(?:build|check|emit|error|fail|strict|test|verify)"
-    r"|only|pass-?with|related|run$|run-?(?:slow|integration|e2e)|select|short$|skip|soft|stepwise"
-    r"|strict|sw$|test-?(?:name|path)|threshold|unsafe|update|version|warn-only|write)",
-    re.IGNORECASE,
-)
-_EVADES_SHORTLY = frozenset("-k -h -f -i -t -u -w -W -DskipTests -DskipITs".split())
-# What checks sources passes with other options because it checks less.
-_LINTERS = frozenset(
-    "ruff mypy pyright flake8 pylint black isort eslint tsc prettier biome stylelint shellcheck"
-    " clippy rubocop golangci-lint hadolint bandit pre-commit".split()
-)
-_UNKNOWN_TASK = regex(
-    r"no rule|missing script|unknown|not found|not (?:exist|contain|recogni)|no such|did you mean"
-    r"|undefined|not defined|couldn't find|could not find|don't know how",
-    re.IGNORECASE,
-)
-_CONFIGURES = regex(
-    r"(?:\.env(?:\.[\w.-]+)?|[\w.-]+\.(?:toml|cfg|ini|ya?ml|jsonc?|json5|conf|properties|lock|env"
-    r"|gradle|gradle\.kts|config\.[cm]?[jt]s|csproj|sln)|\.\w[\w.-]*rc(?:\.\w+)?|[Mm]akefile"
-    r"|GNUmakefile|\w*Dockerfile[\w.-]*|Dockerfile|requirements[\w./-]*\.txt"
-    r"|constraints[\w.-]*\.txt|Gemfile|go\.(?:mod|sum|work)|pom\.xml|CMakeLists\.txt|setup\.py"
-    r"|Procfile|\.tool-versions|\.nvmrc|\.node-version|\.python-version|\.ruby-version|[Jj]ustfile"
-    r"|Vagrantfile|Rakefile|\.dockerignore|\.npmrc)"
-)
-_IS_TEST = regex(
-    r"(?:^|/)(?:tests?|specs?|__tests__|fixtures?|testdata|snapshots?|e2e)/"
-    r"|(?:^|/)(?:test_|conftest)[^/]*$|[._](?:test|spec)\.\w+$",
-    re.IGNORECASE,
-)
 MAX_FAILED = 16
 MAX_EDITS = 8
 MAX_USES = 60
@@ -96,11 +36,6 @@ MAX_USES = 60
 
 _SAID_CHARS = 8_000
 _CHANGED_CHARS = 4_000
-# What checks, and changes nothing that another command could need.
-_CHECKS = frozenset(
-    "pytest py.test ruff mypy pyright flake8 pylint eslint tsc jest vitest shellcheck".split()
-)
-_DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z", re.IGNORECASE)
 
 
 class Edit(Value, frozen=True, kw_only=True):
@@ -119,7 +54,8 @@ class Edit(Value, frozen=True, kw_only=True):
 
 def is_worth_watching(command: Command) -> bool:
     """Whether a failure of ``command`` may say something about the next time."""
-    if command.looks_only or command.program in _PASSING or len(command.text) > MAX_COMMAND_CHARS:
+    passes = command.looks_only or command.program in _WORDS["passing"]
+    if passes or len(command.text) > MAX_COMMAND_CHARS:
         return False
     in_text = any(unit.name in _PROGRAM_IN_TEXT for unit in command.units if unit.kind == "flag")
     holds_text = any("\n" in str(unit) or "`" in str(unit) for unit in command.units)
@@ -138,7 +74,7 @@ def telling_lines(error: str, clean: Callable[[str], str] = str) -> tuple[str, .
             error[-_TAIL_CHARS:].partition("\n")[2],
         )
         error = f"{head}\n{tail}"
-    if _STOPPED.search(error):
+    if _FORMS["stopped"].search(error):
         return ()
     lines = salient_lines(clean(error))
     return tuple(cut(line.replace("`", "'"), _MAX_ERROR_CHARS) for line in lines)
@@ -156,7 +92,7 @@ def command_mends(failed: Command, errors: Sequence[str], passed: Command) -> Fa
     """The record of a command that passed in another form, directly after; None for no mend."""
     removed, added = differences(failed, passed)
     differ = (*removed, *added)
-    if not 0 < len(differ) <= _MAX_DIFFERENCES or any(map(_TRANSIENT.search, errors)):
+    if not 0 < len(differ) <= _MAX_DIFFERENCES or any(map(_FORMS["transient"].search, errors)):
         return None
     if not _is_same_work(failed, passed) or not all(_is_mend(unit, failed) for unit in differ):
         return None
@@ -190,7 +126,7 @@ def edit_mends(
     Only files that configure count, and those that the failure ``said`` (folded) names or that it
     is about. Where sources or tests were changed as well, it may have been those.
     """
-    counted = [edit for edit in edits if not _DOCUMENT.search(edit.path) or _configures(edit.path)]
+    counted = [edit for edit in edits if _configures(edit.path) or not _is_document(edit.path)]
     if not counted or not all(_configures(edit.path) for edit in counted):
         return None
     terms = [term for term in salient_terms(errors) if term != failed.program]
@@ -212,9 +148,9 @@ def _is_misplaced(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
 def _is_mend(unit: Unit, failed: Command) -> bool:
     if unit.kind != "flag":
         return True
-    if failed.program in _LINTERS or (failed.program in _TESTS and unit.name == "-m"):
+    if failed.program in _WORDS["linters"] or (failed.program in _TESTS and unit.name == "-m"):
         return False
-    return not (_EVADES.match(unit.name) or unit.name in _EVADES_SHORTLY)
+    return not (_FORMS["evades"].match(unit.name) or unit.name in _WORDS["evades_shortly"])
 
 
 def _swaps_files(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
@@ -237,10 +173,10 @@ def _words_fit(
     new = [unit.name for unit in added if unit.kind == "word"]
     if not gone and not new:
         return True
-    if len(gone) != 1 or len(new) != 1 or failed.program not in _TASK_RUNNERS:
+    if len(gone) != 1 or len(new) != 1 or failed.program not in _WORDS["task_runners"]:
         return False
     name = re.compile(rf"(?<![\w-]){re.escape(gone[0])}(?![\w-])", re.IGNORECASE)
-    named = any(name.search(error) and _UNKNOWN_TASK.search(error) for error in errors)
+    named = any(name.search(error) and _FORMS["unknown_task"].search(error) for error in errors)
     return named and not is_path(gone[0]) and not is_path(new[0])
 
 
@@ -253,7 +189,12 @@ def _described(removed: Sequence[Unit], added: Sequence[Unit]) -> str:
 
 
 def _configures(path: str) -> bool:
-    return not _IS_TEST.search(path) and bool(_CONFIGURES.fullmatch(path.rpartition("/")[2]))
+    name = path.rpartition("/")[2]
+    return bool(_FORMS["configures"].fullmatch(name)) and not _FORMS["is_test"].search(path)
+
+
+def _is_document(path: str) -> bool:
+    return _FORMS["document"].search(path) is not None
 
 
 def _is_about(edit: Edit, said: str, terms: Sequence[str]) -> bool:
@@ -366,8 +307,9 @@ def _is_form(one: Command, other: Command) -> bool:
 
 def _only_looks(line: ShellLine) -> bool:
     """Whether ``line`` changes nothing that a later command may find."""
-    checks = (command.looks_only or command.program in _CHECKS for command in line.commands)
-    return not line.prepares and all(checks)
+    return not line.prepares and all(
+        command.looks_only or command.program in _WORDS["checks"] for command in line.commands
+    )
 
 
 def _mended(one: _Failed, passed: Command) -> FailureRecord | None:

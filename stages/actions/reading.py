@@ -6,10 +6,19 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 
 from ...bus.values import Action, Value
 from ...config.patterns import regex
+from ..language.words import load_wordings
 from ..text.unicode import one_line
+from .claims import RULE_FORMS
+
+SHELL_FORMS = load_wordings(Path(__file__).with_name("shell_forms.toml"))
+"""What commands and files of commands look like."""
+
+_SHELL = SHELL_FORMS["shell"].forms
+_ORDERS, _WORDS = RULE_FORMS["orders"]
 
 MAX_LINES = 80
 """Of a longer change only the beginning is read."""
@@ -18,55 +27,13 @@ QUERY_CHARS = 400
 
 _OUTSIDE_PARTS = 3
 _READ_CHARS = 6_000
-# Where one command of a shell line ends and the next begins.
-_SEPARATOR = regex(r"&&|\|\||[;\n|]|(?P<quoted>'[^']*'|\"(?:[^\"\\]|\\.)*+\")")
-_TO_NOWHERE = regex(r"\d*>&\d|&?\d*>>?\s*/dev/null")
-_HERE_DOCUMENT = regex(
-    r"(?P<line><<-?[ \t]*(?P<mark>['\"]?)(?P<word>\w{1,40})(?P=mark)[^\n]*)\n"
-    r"(?P<text>.*?)(?:\n[ \t]*(?P=word)(?=\s|\Z)|\Z)",
-    re.DOTALL,
-)
-_LOOKS = regex(
-    r"(?:(?:sudo|time|command|timeout \S+) +|cd \S+ *$|\w+=\S+ +)*(?:"
-    r"(?:rg|e?grep|ag|ack|cat|bat|less|more|head|tail|ls|ll|tree|find|fd|stat|file|wc|du|df|pwd|cd"
-    r"|echo|printf|which|type|man|diff|jq|yq|sort|uniq|cut|awk|column|date|env|whoami|ps|top)\b"
-    r"|sed -n\b"
-    r"|git (?:-C \S+ )?(?:log|diff|show|grep|blame|status|branch(?: -[av]+)?|remote -v|rev-parse"
-    r"|ls-files|describe)\b(?!.*(?:--delete| -[dD] ))"
-    r"|gh (?:pr|issue|run|release) (?:view|list|diff|checks)\b"
-    r"|kubectl (?:-\S+ \S+ )*(?:get|describe|logs|top|explain|version|cluster-info|api-resources"
-    r"|config (?:get-\w+|view|current-context))\b"
-    r"|docker (?:compose )?(?:ps|logs|images|inspect|stats)\b"
-    r"|(?:npm|pnpm|yarn|pip|uv pip|cargo|go|poetry) (?:ls|list|show|view|outdated|tree|why|info)\b"
-    r"|\S+ (?:--version|--help|-h|version|help)$)"
-)
 
 
-_RUNNER = regex(
-    r"\A(?:(?:sudo|time|command|nohup|exec|then|do|else|!|npx|bunx|pnpm exec|uv run|poetry run"
-    r"|pipenv run|bundle exec|python[\d.]* -m|timeout \S+) +|[({] *|\w+=\S* +)*"
-)
-_SAME_PROGRAM = regex(
-    r"\A(?:pip3(?= |\Z)|docker-compose(?= |\Z)|(?:(?!/tmp/|~)\S*/)?(?:bin|\.bin)/(?=\w)"
-    r"|\./(?=[\w-]+\.\w))"
-)
-_DJANGO = regex(r"\A(?:\S*python[\d.]* +)?(?:\S*/)?manage\.py +(?P<rest>\w.*)")
-_RESOURCE = regex(
-    r"(?<= )(pods?|po|deployments?|deploy|services?|svc|statefulsets?|sts|configmaps?|cm|ns"
-    r"|namespaces?|nodes?|no|ingress(?:es)?|ing|jobs?|cronjobs?|cj|daemonsets?|ds|pvc"
-    r"|persistentvolumeclaims?|secrets?)(?: |/|\Z)"
-)
 _SHORT_RESOURCES = {
     "po": "pod", "deploy": "deployment", "svc": "service", "sts": "statefulset", "cm": "configmap",
     "ns": "namespace", "no": "node", "ing": "ingress", "ingresses": "ingress", "ingress": "ingress",
     "cj": "cronjob", "ds": "daemonset", "pvc": "persistentvolumeclaim",
 }  # fmt: skip
-# What runs another command: a shell, another machine, a container.
-_WRAPPED = regex(
-    r"(?:(?:(?:ba|z)?sh +-\w*c|ssh +(?:-\S+ +)*\S+) +(?P<q>['\"])(?P<quoted>.*)(?P=q)"
-    r"|(?:docker(?: compose|-compose)? (?:run|exec)|kubectl exec)\b(?: +-\S+)* +\S+(?: +--)?"
-    r" +(?P<rest>.+))"
-)
 _GIT = r"(?:(?:sudo|command) +|\w+=\S+ +)*git (?:-C \S+ )?"
 _SHORT_FLAGS = (
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )-f(?= |\Z)"), "--force"),
@@ -141,8 +108,8 @@ def _without_documents(command: str) -> tuple[str, str]:
     """A shell line without the texts that it hands to its commands, and these texts."""
     if "<<" not in command:
         return command, ""
-    texts = [found["text"] for found in _HERE_DOCUMENT.finditer(command)]
-    return _HERE_DOCUMENT.sub(r"\g<line>", command), "\n".join(texts)
+    texts = [found["text"] for found in _SHELL["here_document"].finditer(command)]
+    return _SHELL["here_document"].sub(r"\g<line>", command), "\n".join(texts)
 
 
 def _commands(command: str) -> Iterator[str]:
@@ -153,7 +120,7 @@ def _commands(command: str) -> Iterator[str]:
 def _separated(line: str) -> Iterator[str]:
     """The commands of a shell line; what stands in quotes is not taken apart."""
     begin = 0
-    for found in _SEPARATOR.finditer(line):
+    for found in _SHELL["separator"].finditer(line):
         if found["quoted"] is None:
             yield line[begin : found.start()]
             begin = found.end()
@@ -170,22 +137,22 @@ def _spelled_out(command: str) -> str:
 
 def plain_commands(command: str) -> Iterator[str]:
     """``command`` without what only runs it, and the command that it runs elsewhere if any."""
-    plain = _RUNNER.sub("", command, count=1).strip("(){} ").rstrip(";,.")
+    plain = _SHELL["runner"].sub("", command, count=1).strip("(){} ").rstrip(";,.")
     plain = as_usual(" ".join(plain.split()))
     yield plain
-    if django := _DJANGO.match(plain):
+    if django := _SHELL["django"].match(plain):
         yield from (f"manage.py {django['rest']}", django["rest"])
-    if wrapped := _WRAPPED.match(plain):
+    if wrapped := _SHELL["wrapped"].match(plain):
         for inner in _separated(wrapped["quoted"] or wrapped["rest"] or ""):
-            yield as_usual(" ".join(_RUNNER.sub("", inner, count=1).split()))
+            yield as_usual(" ".join(_SHELL["runner"].sub("", inner, count=1).split()))
 
 
 def as_usual(command: str) -> str:
     """``command`` with the usual names of its program and of what ``kubectl`` is about."""
-    command = _SAME_PROGRAM.sub(_usual_name, command, count=1)
-    return (
-        _RESOURCE.sub(_usual_resource, command, count=1) if command[:8] == "kubectl " else command
-    )
+    command = _SHELL["same_program"].sub(_usual_name, command, count=1)
+    if command.startswith("kubectl "):
+        return _SHELL["resource"].sub(_usual_resource, command, count=1)
+    return command
 
 
 def _usual_name(program: re.Match[str]) -> str:
@@ -199,12 +166,12 @@ def _usual_resource(found: re.Match[str]) -> str:
 
 def looks(command: str) -> bool:
     """Whether the single ``command`` only looks, and changes nothing."""
-    return _LOOKS.match(command) is not None and ">" not in without_redirects(command)
+    return _SHELL["looks"].match(command) is not None and ">" not in without_redirects(command)
 
 
 def without_redirects(command: str) -> str:
     """``command`` without what sends its output to nowhere, or one output to the other."""
-    return _TO_NOWHERE.sub("", command)
+    return _SHELL["to_nowhere"].sub("", command)
 
 
 def _changed(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -228,105 +195,29 @@ def _lines(text: str) -> Sequence[str]:
 
 # --- what a script runs ---------------------------------------------------------------------------
 
-CI_FILE = regex(
-    r"(?:\A|/)(?:\.github/workflows/|\.gitlab-ci|\.circleci/|\.buildkite/|Jenkinsfile|azure-pipelines"
-    r"|bitbucket-pipelines|cloudbuild)"
-)
+CI_FILE = _SHELL["ci_file"]
 """A file of commands that nobody runs by hand."""
-
-_SCRIPT = regex(
-    r"\.(?:sh|bash|zsh|ya?ml|mk)\Z|(?:\A|/)(?:Makefile|GNUmakefile|[Jj]ustfile|Procfile|Jenkinsfile"
-    r"|package\.json|(?:Dockerfile|Containerfile)[\w.-]*|[\w-]+\.Dockerfile)\Z"
-)
-# What stands before a command in a Dockerfile, a workflow, a Procfile, a Makefile or package.json.
-_BEFORE_COMMAND = regex(
-    r"(?:RUN|CMD|ENTRYPOINT)\s+|[\w.-]+:\s+(?!\S+:\s)(?:[|>]-?\s*)?|[@-]+\s*(?:[\w.-]+:\s+)?"
-)
-_PACKAGE_SCRIPT = regex(r"\"[\w:.-]+\":\s*\"([^\"\n]+)\"")
-_QUOTED_WORDS = regex(r"[\[\],\"]+")
 
 
 def script_commands(path: str, lines: Sequence[str]) -> Iterator[str]:
     """The single commands of ``lines`` of the file at ``path``, if such a file holds commands."""
-    if not _SCRIPT.search(path):
+    if not _SHELL["script"].search(path):
         return
-    for line in _PACKAGE_SCRIPT.findall("\n".join(lines)) if path.endswith(".json") else lines:
-        if not line.startswith("#"):
-            command = (
-                _BEFORE_COMMAND.sub("", line, count=1) if _BEFORE_COMMAND.match(line) else line
-            )
-            is_quoted = command[:1] in '["' and command.rstrip(",")[-1:] in '"]'
-            yield from _commands(_QUOTED_WORDS.sub(" ", command) if is_quoted else command)
+    if path.endswith(".json"):
+        lines = _SHELL["package_script"].findall("\n".join(lines))
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        before = _SHELL["before_command"].match(line)
+        command = line[before.end() :] if before else line
+        if command[:1] in '["' and command.rstrip(",")[-1:] in '"]':
+            command = _SHELL["quoted_words"].sub(" ", command)
+        yield from _commands(command)
 
 
 # --- what an order proposes -----------------------------------------------------------------------
 
 _ORDER_CHARS = 1_000
-_BREAKS = regex(r"\s*+\n\s*+|\s{3,}+")
-_BEGINS = (
-    r"(?:\A|(?<=[.,;:!\n])"
-    r"|\b(?:and|then|please|pls|now|also|just|let['’]?s|you|to|we can|we should))"
-    r"\s*(?:please |pls |now |also |just |then )*"
-)
-_FILE = (
-    r"`?(?<![\w./@-])(?P<path>(?:[\w.@-]++/)++[\w.@-]*+|[\w-]++(?:\.[\w-]++)*\.[A-Za-z]\w{0,7}"
-    r"|\.\w{2,6}(?= files?\b))(?![\w(])"
-)
-_EDIT = (
-    r"(?:edit|chang|fix|refactor|clean(?: up)?|tidy(?: up)?|updat|modify|rewrit|simplif"
-    r"|(?:re)?format|renam|translat|delet|remov|patch|touch|adjust|correct|extend|split(?: up)?"
-    r"|resolv|sort|put|add|append|insert|shorten|improv)(?:e|y|ing|)"
-)
-_EDITS = regex(
-    rf"{_BEGINS}{_EDIT}\b(?:\s+(?:the|this|our|my|all|in|into|file|files|folder|\w{{2}}))*\s+{_FILE}"
-    rf"|{_BEGINS}{_EDIT}\b(?:[^.;:!?\n]|\.(?=\w)){{1,80}}?\s(?:in|to|into|inside|within|under|from)\s+"
-    rf"(?:the\s+|our\s+)?{_FILE.replace('path', 'place')}",
-    re.IGNORECASE,
-)
-_THING = r"[@A-Za-z][\w@/-]*(?:\.[\w-]+)*+(?:\(\))?"
-_TO_USE = (
-    r"(?:add|us(?:e|ing)|install|pull in|bring (?:in|back)|set up|introduce|reintroduce|import|try"
-    r"|(?:switch|migrate|move|convert|port|go back|change)\b"
-    r"(?:[^.;:!?\n]|\.(?=\w)){0,60}?\b(?:to|back to))"
-)
-_USES = regex(
-    rf"(?:{_BEGINS}{_TO_USE}|\b(?:with|using|via|w/)|\bhook for)\s+"
-    r"(?:an?\s+|the\s+|some\s+|our\s+|new\s+)*"
-    rf"`?(?P<things>{_THING}(?:`?(?:,\s*|\s+and\s+|\s+or\s+)`?{_THING})*)",
-    re.IGNORECASE,
-)
-# What is made in a project, and no library: "add tests".
-_MADE = frozenset(
-    "test tests file files class function method endpoint route page button column field table"
-    " comment comments doc docs documentation type types script migration index check error errors"
-    " logging log logs config default export exports import imports constant hook test-case".split()
-)
-_SPARES = regex(r"\b(?:without|not|never|don['\u2019]?t|no longer|instead of)\b", re.IGNORECASE)
-_REMOVES = regex(
-    r"\b(?:stop|remove|drop|delete|get rid of|don['\u2019]?t|do not|without|no longer|instead of"
-    r"|still)\b[^.;\n]*\Z",
-    re.IGNORECASE,
-)
-_REMOVES_OR_REPLACES = regex(rf"\breplace\b[^.;\n]*\Z|{_REMOVES.pattern}", re.IGNORECASE)
-_RUNS_IT = regex(
-    r"\b(?:run|re-?run|execute|use|with|via|call|do|type)(?: (?:a|the))?\s*\Z", re.IGNORECASE
-)
-_AND = regex(r"`?(?:,\s*|\s+and\s+|\s+or\s+)`?", re.IGNORECASE)
-_QUOTED_COMMAND = regex(r"`([a-z][\w./-]* [^`\n]{1,200})`")
-_RUN = regex(
-    rf"{_BEGINS}(?:re-?run|run|execute)\s+`?(?P<command>[a-z./][^,;`\n]{{2,120}})", re.IGNORECASE
-)
-_TYPED = regex(
-    r"\A\s*(?P<command>(?:kubectl|helm|terraform|docker|git|npm|pnpm|yarn|pip|uv|cargo|poetry|aws"
-    r"|gcloud|psql|brew|alembic|ansible-playbook)\s[^,;?\n]{2,120}+)(?!\?)"
-)
-_GIT_OPTION = regex(
-    rf"{_BEGINS}(?P<verb>commit|push|merge|rebase)\b[^.;,\n]{{0,60}}?\s(?P<option>--[a-z][\w-]+)"
-)
-_FORCE_PUSH = regex(rf"{_BEGINS}force[- ]push(?P<rest>[^.;,\n]{{0,60}})", re.IGNORECASE)
-_COMMAND_END = regex(
-    r"\s+(?:and|then|in|on|for|against|at|from|before|after|so|until|again|please|pls)\b.*|[.?!]+\Z"
-)
 
 
 def read_order(text: str) -> ActionText:
@@ -335,13 +226,14 @@ def read_order(text: str) -> ActionText:
     A file that it says to change is one that is changed, a library that it says to use one that is
     imported, and a command that it says to run one that is run; ``purpose`` is all that it says.
     """
-    text = _BREAKS.sub("\n", text[:_ORDER_CHARS])
-    edits = (found for found in _EDITS.finditer(text) if not _SPARES.search(found[0]))
-    files = (found["path"] or found["place"] for found in edits)
+    text = _ORDERS["breaks"].sub("\n", text[:_ORDER_CHARS])
+    edits = _ORDERS["edits"].finditer(text)
+    edited = (found for found in edits if not _ORDERS["spares"].search(found[0]))
+    files = (found["path"] or found["place"] for found in edited)
     paths = tuple(f"any{path}" if path.startswith(".") else path for path in files)
-    uses = (found for found in _USES.finditer(text) if not _ends_use(text, found))
-    used = (one for found in uses for one in _AND.split(found["things"]))
-    things = (one for one in used if one.casefold() not in _MADE)
+    uses = (found for found in _ORDERS["uses"].finditer(text) if not _ends_use(text, found))
+    used = (one for found in uses for one in _ORDERS["and"].split(found["things"]))
+    things = (one for one in used if one.casefold() not in _WORDS["made"])
     return ActionText(
         path=paths[0] if paths else "",
         other_paths=paths[1:],
@@ -356,17 +248,19 @@ def read_order(text: str) -> ActionText:
 def _ends_use(text: str, found: re.Match[str]) -> bool:
     """Whether what is used there is to be used no more: "remove what is still using moment"."""
     told = found[0].casefold().startswith("with")
-    ending = _REMOVES if told else _REMOVES_OR_REPLACES
+    ending = _ORDERS["removes"] if told else _ORDERS["removes_or_replaces"]
     return ending.search(text, max(0, found.start() - 80), found.start()) is not None
 
 
 def _ordered_commands(text: str) -> Iterator[str]:
-    for found in _QUOTED_COMMAND.finditer(text):
+    for found in _ORDERS["quoted_command"].finditer(text):
         before = text[max(0, found.start() - 40) : found.start()]
-        if _RUNS_IT.search(before) and not _SPARES.search(before):
+        if _ORDERS["runs_it"].search(before) and not _ORDERS["spares"].search(before):
             yield found[1]
-    for pattern in (_RUN, _TYPED):
+    for pattern in (_ORDERS["run"], _ORDERS["typed"]):
         for found in pattern.finditer(text):
-            yield _COMMAND_END.sub("", found["command"])
-    yield from (f"git {found['verb']} {found['option']}" for found in _GIT_OPTION.finditer(text))
-    yield from (f"git push --force{found['rest']}" for found in _FORCE_PUSH.finditer(text))
+            yield _ORDERS["command_end"].sub("", found["command"])
+    for found in _ORDERS["git_option"].finditer(text):
+        yield f"git {found['verb']} {found['option']}"
+    for found in _ORDERS["force_push"].finditer(text):
+        yield f"git push --force{found['rest']}"

@@ -1,60 +1,45 @@
 """The rules that a memory states by name, and the actions that break them.
 
-Three kinds can be told for certain: a command that is not to be run, a file that is not to be
-changed, a name that is not to be used. What a rule says in other words is ``match.py``'s to judge.
+Four kinds can be told for certain: a command that is not to be run, a file that is not to be
+changed, a name that is not to be used, a value that is to stay. Each has a module, and the words
+of people in ``rule_forms.toml``. What a rule says in other words is ``match.py``'s to judge.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
 
-from ...config.patterns import regex
+from ...bus.values import Memory
+from .claims import RULE_FORMS
+from .commands import Command
 from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
-from .denied_files import (
-    DeniedFile,
-    KeptValue,
-    file_keys,
-    files_against,
-    files_written,
-    values_kept,
-)
+from .denied_files import PathPattern, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
+from .failures import failing_shapes, read_record
+from .kept_values import KeptValue, values_kept
 from .reading import CI_FILE, ActionText, as_usual, looks, plain_commands, script_commands
 from .written import Written, replaced_by, without_comments
 
-DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
+_FORMS = RULE_FORMS["actions"].forms
+
+DOCUMENT = _FORMS["document"]
 """A file in which a rule may be written down without being broken."""
 
-SHARED_PLACE = regex(r"\b(?:prod|production|staging|live|main|master|shared)\b", re.IGNORECASE)
+SHARED_PLACE = _FORMS["shared_place"]
 """What everybody uses."""
 
-HARMLESS_PLACE = regex(
-    r"\b(?:local|localhost|127\.0\.0\.1|docker|sandbox|dry[-_]?run|test|dev)\b|--(?:dry-run|check|help)",
-    re.IGNORECASE,
-)
+HARMLESS_PLACE = _FORMS["harmless_place"]
 """What concerns nobody else."""
-
-
-# What is not to be done by hand is done by the machinery.
-_BY_HAND = regex(
-    r"\b(?:CI|pipelines?|workflows?|actions|jobs?|runners?|laptops?|by hand|manual\w*|local\w*"
-    r"|machines?|yourself|atlantis|argo\w*)\b",
-    re.IGNORECASE,
-)
-_GOES_TO = regex(r"(?:cd|pushd|export) ")
-# What says of the whole shell line that it is about one's own: "docker compose up -d db && …".
-_OWN_PLACE = regex(r"\b(?:localhost|127\.0\.0\.1|docker|sandbox)\b")
 
 
 class Rules(Struct, frozen=True):
     """What a memory says is not to be done."""
 
     commands: tuple[DeniedCommand, ...]
-    files: tuple[DeniedFile, ...]
+    files: tuple[PathPattern, ...]
     names: tuple[DeniedName, ...]
     values: tuple[KeptValue, ...]
 
@@ -81,7 +66,7 @@ class Deed:
 
     def __init__(self, action: ActionText) -> None:
         self._changes = tuple(one for one in action.commands if not looks(one))
-        self._is_local = any(map(_OWN_PLACE.search, self._changes))
+        self._is_local = any(map(_FORMS["own_place"].search, self._changes))
         self._is_of_ci = CI_FILE.search(action.path) is not None
         self._commands = list(_in_place(action))
         self._is_script = not action.commands
@@ -124,7 +109,7 @@ class Deed:
         if any(kept.is_lost_by(code) for kept in rules.values for code in self._codes):
             return True
         is_shared = SHARED_PLACE.search(text) is not None
-        is_for_ci = self._is_of_ci and _BY_HAND.search(text) is not None
+        is_for_ci = self._is_of_ci and _FORMS["by_hand"].search(text) is not None
         if not is_for_ci and any(self._runs(denied, is_shared) for denied in rules.commands):
             return not self._did_first(text)
         if is_shared and self._is_harmless:
@@ -168,7 +153,7 @@ class Deed:
             for one in self._ran
         )
 
-    def _changes_file(self, denied: DeniedFile) -> bool:
+    def _changes_file(self, denied: PathPattern) -> bool:
         if any(map(denied.holds, self._written)):
             return True
         if denied.existing and self._is_new:
@@ -180,6 +165,22 @@ class Deed:
         )
 
 
+def warning_keys(memory: Memory) -> tuple[str, ...]:
+    """The keys by which ``memory`` is found for an action; most have none.
+
+    They are the shapes of a command that failed, or what its rules name. A key is shared by more
+    than what is warned of: what it finds is looked at again.
+    """
+    if read_record(memory) is not None:
+        return failing_shapes(memory)
+    return tuple(rules_of(memory.content).keys())
+
+
+def action_keys(deed: Deed, commands: Iterable[Command]) -> tuple[str, ...]:
+    """The keys that a memory may have that warns of ``deed``, whose ``commands`` these are."""
+    return (*(command.shape for command in commands), *deed.keys())
+
+
 def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each command that changes something, with where it is run, and its plain forms.
 
@@ -187,7 +188,7 @@ def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
     """
     where = ""
     for command in action.commands:
-        if _GOES_TO.match(command):
+        if _FORMS["goes_to"].match(command):
             where = command
         elif not looks(command):
             yield f"{where}\n{command}", tuple(plain_commands(command))

@@ -50,6 +50,11 @@ class Choice(Struct, frozen=True):
     instructed: bool = False
 
 
+def nothing(why: dict[str, str]) -> Choice:
+    """The choice of nothing, with a word on every candidate."""
+    return Choice((), "", 0, why, already_shown=False, over_budget=False)
+
+
 def choose(
     candidates: Sequence[Candidate],
     *,

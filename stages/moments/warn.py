@@ -20,8 +20,7 @@ from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, SURE, Matcher
 from ..actions.reading import ActionText, read_action
-from ..actions.rules import Deed
-from ..actions.warning_keys import action_keys
+from ..actions.rules import Deed, action_keys
 from ..injection.usefulness import Learned
 from ..ports import Recall, Sessions, Warnings
 from .reminder import (

@@ -1,7 +1,12 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions.reading import read_action, read_order
+from subcog.stages.actions import denied_names
+from subcog.stages.actions.claims import RULE_FORMS
+from subcog.stages.actions.reading import SHELL_FORMS, read_action, read_order
 from subcog.stages.actions.rules import Deed, rules_of
 from tests.waiting import ends_soon
 
@@ -650,3 +655,20 @@ TRUCE = "Don't use git commit --no-verify to get around the ticket hook"
 )
 def test_rules_in_further_words(rule, done, is_broken):
     assert breaks(rule, done) is is_broken
+
+
+def test_every_form_and_every_list_of_words_is_used():
+    folder = Path(denied_names.__file__).parent
+    source = "\n".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    asked = set(re.findall(r'_(?:FORMS|WORDS|ORDERS|SHELL)\["(\w+)"\]', source))
+    tried = RULE_FORMS["names_against"]
+    held = {
+        name
+        for section in (RULE_FORMS | SHELL_FORMS).values()
+        for name in (*section.forms, *section.words)
+        if section is not tried
+    }
+    held -= {*RULE_FORMS["files"].forms, *RULE_FORMS["values_that_stay"].forms}
+
+    assert held - asked == set()
+    assert {*tried.words, *denied_names.FORMS} <= set(tried.forms)
