@@ -43,7 +43,7 @@ LIBRARIES = {
     },
     "pipeline": {"anyio", "cachetools", "click", "msgspec", "rich"},
 }
-SERVER = "admin connection reads store errors".split()
+SERVER = "address admin connection errors pool reads store".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
     "pipeline/evaluation/captures.py": {"numpy"},
