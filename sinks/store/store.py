@@ -21,8 +21,8 @@ from ...bus.values import Memory, Scope
 from . import reads
 from .database import Database
 from .errors import StoreUnavailable, closed
-from .reads import Interruptible
 from .rows import Record, Row, Usage, to_record, to_row
+from .sql import Interruptible
 from .tombstones import EVERYWHERE
 from .wal import Recovery
 from .writer import Writer
