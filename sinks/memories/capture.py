@@ -35,7 +35,8 @@ from ...bus.values import (
     Memory,
     Provenance,
 )
-from ..search.index import Encoder, Index
+from ..models.encoder import Encoder
+from ..search.index import Index
 from ..search.memory_cache import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash

@@ -34,7 +34,8 @@ from ..indexes.mentions import FileIndex, WarningIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder
-from ..search.index import Encoder, Index
+from ..models.encoder import Encoder
+from ..search.index import Index
 from ..search.memory_cache import MemoryCache
 from ..search.retriever import Search
 from ..search.sql_index import SqlIndex
@@ -225,7 +226,8 @@ class Archive:
         if self.without_index:
             return
         try:
-            self.index.extend(self.encoder.refresh(rows))
+            pairs = [(row.memory, row.encoding) for row in rows]
+            self.index.extend(self.encoder.refresh(pairs))
         except INDEX_ERRORS as error:
             self.drop_index(error)
             return
