@@ -15,7 +15,7 @@ from subcog.bus.events import (
     TextStored,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
-from subcog.sinks.memories.capture import Judge
+from subcog.sinks.memories.comparison import Judge
 from subcog.sinks.memories.repository import Archive
 from subcog.stages.statements.comparison import contradicts, says_same, settles
 from tests.stores import HERE, FakeClock, make_store

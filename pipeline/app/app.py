@@ -322,7 +322,7 @@ class App:
     def _build_archive(self) -> Archive:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()
-        from ...sinks.memories.capture import Judge
+        from ...sinks.memories.comparison import Judge
         from ...sinks.memories.repository import Archive
         from ...sinks.team.outbox import Outbox
         from ...sinks.team.replica import Replica

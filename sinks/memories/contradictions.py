@@ -21,7 +21,7 @@ from ..models.cross_encoder import CrossEncoder
 from ..models.encoder import Encoder
 from ..search.index import Index
 from ..search.memory_cache import Fetch
-from .capture import NEAR, Judge, may_be_denied
+from .comparison import NEAR, Judge, may_be_denied
 from .lifecycle import Lifecycle
 
 FLOOR = 1.0

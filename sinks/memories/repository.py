@@ -43,7 +43,8 @@ from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store
 from .bulk_import import BulkImport
-from .capture import CaptureWriter, FindAnchors, Judge, no_anchors
+from .capture import CaptureWriter, FindAnchors, no_anchors
+from .comparison import Comparer, Judge
 from .contradictions import Contradictions
 from .lifecycle import Lifecycle
 from .use_log import UseLog, count_nothing
@@ -103,12 +104,16 @@ class Archive:
         self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
         self.captures = CaptureWriter(
             store,
-            index=self.index,
-            fetch=self._fetched,
+            comparer=Comparer(
+                index=self.index,
+                fetch=self._fetched,
+                encoder=self.encoder,
+                judge=judge,
+                clock=clock,
+            ),
             encoder=self.encoder,
             lifecycle=self.lifecycle,
             merge_similarity=merge_similarity,
-            judge=judge,
             clock=clock,
         )
         self.captures.find_anchors = anchors
