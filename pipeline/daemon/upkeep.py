@@ -9,7 +9,8 @@ import anyio
 import anyio.to_thread
 
 from ..app.app import App
-from ..app.archives import Conversations, LazyArchive
+from ..app.archives import LazyArchive
+from ..app.conversations import Conversations
 from .backups import Backups
 from .sockets import Lock
 

@@ -9,7 +9,8 @@ import pytest
 
 from subcog.bus.events import ForgetRequested
 from subcog.config.settings import BackupSettings
-from subcog.pipeline.app.archives import Conversations, LazyArchive
+from subcog.pipeline.app.archives import LazyArchive
+from subcog.pipeline.app.conversations import Conversations
 from subcog.pipeline.daemon import upkeep
 from subcog.pipeline.daemon.backups import Backups
 from subcog.pipeline.daemon.upkeep import (
