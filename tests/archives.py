@@ -38,10 +38,10 @@ class Bench:
         for event in events:
             if isinstance(event, MemoriesStored):
                 await self.archive.index_stored(event)
-                await self.archive.note_topics(event)
+                await self.archive.mentions.note(event)
             elif isinstance(event, MemoryForgotten):
                 await self.archive.unindex(event)
-                self.archive.drop_topics(event)
+                self.archive.mentions.drop(event)
             elif isinstance(event, TextStored) and self.anchors:
                 for following in await self.archive.captures.anchor(event):
                     await self.publish([following])

@@ -173,9 +173,9 @@ async def test_what_is_forgotten_while_its_topics_are_noted_is_not_noted(bench):
         for _ in range(int(limiter.total_tokens)):
             group.start_soon(anyio.to_thread.run_sync, free.wait, PATIENCE_S)
         await until(lambda: not limiter.available_tokens)
-        group.start_soon(bench.archive.note_topics, MemoriesStored(trace="t", stored=stored))
+        group.start_soon(bench.archive.mentions.note, MemoriesStored(trace="t", stored=stored))
         await until(lambda: limiter.statistics().tasks_waiting)
-        bench.archive.drop_topics(gone)
+        bench.archive.mentions.drop(gone)
         free.set()
     assert memories[1].id in bench.archive.topics
     assert memories[0].id not in bench.archive.topics
