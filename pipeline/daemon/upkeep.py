@@ -71,7 +71,7 @@ async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None
         return False
     if backups is not None:
         await backups.purge(loaded)
-    if not loaded.needs_compaction:
+    if not loaded.store.needs_compaction:
         return False
     try:
         await loaded.compact()

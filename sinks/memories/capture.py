@@ -95,7 +95,7 @@ class CaptureWriter:
             return _telling_of_return(events) if is_forgotten else events
         except StoreUnavailable as error:
             _log.error("a memory could not be stored", extra={"reason": error.reason})
-            return (could_not_store(event, str(error)),)
+            return (_could_not_store(event, str(error)),)
 
     def _is_forgotten(self, event: StoreRequested) -> bool:
         """Whether this text was forgotten; a memory that is there may be revised by itself."""
@@ -319,7 +319,7 @@ class CaptureWriter:
         await self._store.put([Row(memory, encoding)], wanted=wanted, merged=merged)
         return (
             self._stored(event, memory, encoding, outcome),
-            self._settled(event, memory, "merged" if outcome == "merged" else "stored"),
+            self._settled(event, memory, outcome),
         )
 
     async def _encoded(self, memory: Memory) -> Encoding:
@@ -405,16 +405,15 @@ def _why_not(old: Memory | None, old_id: str) -> str:
 
 def _telling_of_return(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """``events``, where what settles the capture says that its text had been forgotten."""
-    return tuple(map(_told_of_return, events))
+    return tuple(
+        replace(event, kept=replace(event.kept, was_forgotten=True))
+        if isinstance(event, CaptureSettled) and event.kept.outcome != "declined"
+        else event
+        for event in events
+    )
 
 
-def _told_of_return(event: Event) -> Event:
-    if not isinstance(event, CaptureSettled) or event.kept.outcome == "declined":
-        return event
-    return replace(event, kept=replace(event.kept, was_forgotten=True))
-
-
-def could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:
+def _could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:
     """The end of a capture that the store could not take."""
     kept = Kept(outcome="failed", namespace=event.namespace, reason=reason)
     return CaptureSettled(trace=event.trace, kept=kept)

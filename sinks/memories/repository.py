@@ -350,8 +350,3 @@ class Archive:
         self._fetched.drop(event.id)
         self.index.remove(event.id)
         await self._recount()
-
-    @property
-    def needs_compaction(self) -> bool:
-        """Whether the file on disk still holds what was forgotten."""
-        return self.store.needs_compaction

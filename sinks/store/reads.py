@@ -352,26 +352,25 @@ def known_texts(cursor: DuckDBPyConnection, texts: Collection[Text], now: dateti
 
 def scopes_of(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:
     """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
-    if not ids:
-        return {}
-    wanted, parameters = among("id", ids)
-    found = cursor.execute(
-        f"SELECT id, scope FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
-        parameters,
-    ).fetchall()
-    return {memory_id: to_scope(scope) for memory_id, scope in found}
+    return {id_: to_scope(scope) for id_, scope in _of_ids(cursor, "id, scope", ids)}
 
 
 def usage(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Usage]:
     """How often each of ``ids`` was used; those that are not there are left out."""
+    found = _of_ids(cursor, "id, times_injected, last_used", ids)
+    return {id_: usage_of(times, last) for id_, times, last in found}
+
+
+def _of_ids(
+    cursor: DuckDBPyConnection, columns: str, ids: Sequence[str]
+) -> Sequence[tuple[Any, ...]]:
     if not ids:
-        return {}
+        return ()
     wanted, parameters = among("id", ids)
-    found = cursor.execute(
-        f"SELECT id, times_injected, last_used FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
+    return cursor.execute(
+        f"SELECT {columns} FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
         parameters,
     ).fetchall()
-    return {row[0]: usage_of(row[1], row[2]) for row in found}
 
 
 def counts(cursor: DuckDBPyConnection) -> dict[Scope, int]:
