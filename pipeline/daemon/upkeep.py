@@ -35,7 +35,9 @@ async def keep_open(app: App, lock: Lock) -> None:
         if not await anyio.to_thread.run_sync(lock.is_in_place):
             return
         archive = app.archive.loaded
-        if archive is not None and await anyio.to_thread.run_sync(archive.store.is_in_place):
+        if archive is not None and await anyio.to_thread.run_sync(
+            archive.store.database.is_in_place
+        ):
             pause_s = REOPEN_S
         elif archive is not None or app.archive.problem:
             if archive is not None:
@@ -71,7 +73,7 @@ async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None
         return False
     if backups is not None:
         await backups.purge(loaded)
-    if not loaded.store.needs_compaction:
+    if not loaded.store.database.needs_compaction:
         return False
     try:
         await loaded.compact()

@@ -81,6 +81,7 @@ class Database:
         self.path = path
         self.wal = wal_of(path)
         self.presence = Presence(path, self.wal)
+        # What was done to a damaged log at the last opening; None where it was whole.
         self.recovery: Recovery | None = None
         # Set by a fatal error, after which DuckDB answers nothing until the file is reopened.
         self.invalidated = False

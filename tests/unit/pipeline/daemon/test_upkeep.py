@@ -161,7 +161,7 @@ async def test_a_compaction_that_fails_is_tried_again(bench, late):
     await forget_one(bench)
     await bench.archive.store.close()
     assert not await compact_if_needed(late)
-    assert bench.archive.store.needs_compaction
+    assert bench.archive.store.database.needs_compaction
 
 
 async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
@@ -170,7 +170,7 @@ async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
     asked, done = [], anyio.Event()
 
     def quiet_s():
-        asked.append(bench.archive.store.needs_compaction)
+        asked.append(bench.archive.store.database.needs_compaction)
         if not asked[-1]:
             done.set()
         return 0.0 if len(asked) < 3 else upkeep.QUIET_S
