@@ -15,7 +15,7 @@ from subcog.bus.events import (
     TextStored,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
-from subcog.sinks.memories.capture import Judge
+from subcog.sinks.memories.comparison import Judge
 from subcog.sinks.memories.repository import Archive
 from subcog.stages.statements.comparison import contradicts, says_same, settles
 from tests.stores import HERE, FakeClock, make_store
@@ -38,10 +38,10 @@ class Bench:
         for event in events:
             if isinstance(event, MemoriesStored):
                 await self.archive.index_stored(event)
-                await self.archive.note_topics(event)
+                await self.archive.mentions.note(event)
             elif isinstance(event, MemoryForgotten):
                 await self.archive.unindex(event)
-                self.archive.drop_topics(event)
+                self.archive.mentions.drop(event)
             elif isinstance(event, TextStored) and self.anchors:
                 for following in await self.archive.captures.anchor(event):
                     await self.publish([following])

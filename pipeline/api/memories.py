@@ -24,14 +24,11 @@ from ...bus.events import (
 from ...bus.ids import full_id
 from ...bus.results import (
     CaptureResult,
-    CopiesResult,
-    CopyResult,
     ForgetResult,
     HistoryResult,
     LeftCopy,
     ListResult,
     MemoryResult,
-    RemovedCopies,
     SaidAround,
     StalePage,
     WhyResult,
@@ -44,11 +41,9 @@ from . import results as answers
 from .params import (
     CallRefused,
     ExpireParams,
-    FilesParams,
     ForgetParams,
     IdParams,
     ListParams,
-    NoParams,
     RestoreParams,
     StaleParams,
     SupersedeParams,
@@ -58,6 +53,7 @@ from .params import (
     find_session,
     not_found,
 )
+from .transfer import copy_answer, find_copies
 from .undo import Journal, What
 from .uses import uses_of
 
@@ -90,8 +86,6 @@ class MemoryCalls:
             "why": (IdParams, self.why),
             "stale": (StaleParams, self.stale),
             "forget": (ForgetParams, self.forget),
-            "copies": (NoParams, self.copies),
-            "remove_copies": (FilesParams, self.remove_copies),
         }
 
     # --- read ------------------------------------------------------------------------------------
@@ -365,22 +359,6 @@ class MemoryCalls:
         sends = {sharing.scope for sharing in await replica.shared() if sharing.sends}
         return membership.team if scope in sends else None
 
-    async def copies(self, params: NoParams, place: Place) -> CopiesResult:
-        """The copies of the database that subcog keeps or has made."""
-        return CopiesResult(copies=tuple(map(copy_answer, await find_copies(self._app))))
-
-    async def remove_copies(self, params: FilesParams, place: Place) -> RemovedCopies:
-        """Delete copies by their names, all of them or none."""
-        known = {str(copy.file): copy for copy in await find_copies(self._app)}
-        if strangers := [file for file in params.files if file not in known]:
-            raise CallRefused(f"{strangers[0]} is no copy that subcog keeps or has made")
-        chosen = [known[file] for file in params.files]
-        try:
-            await anyio.to_thread.run_sync(_remove, chosen)
-        except OSError as error:
-            raise CallRefused(f"{error.filename} cannot be deleted ({error.strerror})") from None
-        return RemovedCopies(removed=tuple(map(copy_answer, chosen)))
-
     async def _clean(
         self, copies: Sequence[Copy], forgotten: Sequence[Memory], scopes: Sequence[Scope]
     ) -> Cleaned:
@@ -417,22 +395,3 @@ def _filter(params: ListParams, authors: Sequence[str] | None, session: str | No
         since=params.since,
         until=params.until,
     )
-
-
-def _remove(copies: Sequence[Copy]) -> None:
-    from ...sinks.repair.kept_copies import remove_copy
-
-    for copy in copies:
-        remove_copy(copy)
-
-
-async def find_copies(app: App) -> Sequence[Copy]:
-    """The copies of the database that subcog keeps or has made."""
-    from ...sinks.repair import kept_copies
-
-    return await anyio.to_thread.run_sync(kept_copies.find_copies, app.paths.database)
-
-
-def copy_answer(copy: Copy) -> CopyResult:
-    """A copy as it is listed."""
-    return CopyResult(file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes)

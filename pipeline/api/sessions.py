@@ -31,7 +31,6 @@ from ...bus.sessions import (
 from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
 from ..app.app import App
 from ..entrance.places import Places
-from .memories import copy_answer, find_copies
 from .params import (
     AllowSessionsParams,
     CallRefused,
@@ -44,6 +43,7 @@ from .params import (
     Table,
     find_session,
 )
+from .transfer import copy_answer, find_copies
 
 if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive

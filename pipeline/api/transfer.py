@@ -1,4 +1,4 @@
-"""The calls that move many memories: export, import, backup and restoring one."""
+"""The calls that move many memories: export, import, backup, restoring one, and its copies."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from datetime import datetime
 from errno import ENOENT
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 from msgspec.structs import asdict, replace
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
-from ...bus.results import ExportPage, ImportResult
+from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
 from ...sinks.files import free_name, private_opener
@@ -26,12 +27,17 @@ from ..imports.item import Item
 from .params import (
     CallRefused,
     FileParams,
+    FilesParams,
     ImportParams,
+    NoParams,
     PageParams,
     RestoreBackupParams,
     Table,
     scope_of,
 )
+
+if TYPE_CHECKING:
+    from ...sinks.repair.kept_copies import Copy
 
 IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
@@ -51,6 +57,8 @@ class TransferCalls:
             "backup": (FileParams, self.backup),
             "forgotten_since": (FileParams, self.forgotten_since),
             "restore_backup": (RestoreBackupParams, self.restore_backup),
+            "copies": (NoParams, self.copies),
+            "remove_copies": (FilesParams, self.remove_copies),
         }
 
     async def export(self, params: PageParams, place: Place) -> ExportPage:
@@ -117,6 +125,22 @@ class TransferCalls:
 
     async def restore_backup(self, params: RestoreBackupParams, place: Place) -> RestoreResult:
         return await restore(self._app, Path(params.file), bring_back=params.bring_back)
+
+    async def copies(self, params: NoParams, place: Place) -> CopiesResult:
+        """The copies of the database that subcog keeps or has made."""
+        return CopiesResult(copies=tuple(map(copy_answer, await find_copies(self._app))))
+
+    async def remove_copies(self, params: FilesParams, place: Place) -> RemovedCopies:
+        """Delete copies by their names, all of them or none."""
+        known = {str(copy.file): copy for copy in await find_copies(self._app)}
+        if strangers := [file for file in params.files if file not in known]:
+            raise CallRefused(f"{strangers[0]} is no copy that subcog keeps or has made")
+        chosen = [known[file] for file in params.files]
+        try:
+            await anyio.to_thread.run_sync(_remove_all, chosen)
+        except OSError as error:
+            raise CallRefused(f"{error.filename} cannot be deleted ({error.strerror})") from None
+        return RemovedCopies(removed=tuple(map(copy_answer, chosen)))
 
 
 def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
@@ -320,3 +344,22 @@ def _move(source: Path, target: Path) -> None:
         _wal(source).replace(_wal(target))
     with suppress(FileNotFoundError):
         source.replace(target)
+
+
+async def find_copies(app: App) -> Sequence[Copy]:
+    """The copies of the database that subcog keeps or has made."""
+    from ...sinks.repair import kept_copies
+
+    return await anyio.to_thread.run_sync(kept_copies.find_copies, app.paths.database)
+
+
+def copy_answer(copy: Copy) -> CopyResult:
+    """A copy as it is listed."""
+    return CopyResult(file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes)
+
+
+def _remove_all(copies: Sequence[Copy]) -> None:
+    from ...sinks.repair.kept_copies import remove_copy
+
+    for copy in copies:
+        remove_copy(copy)

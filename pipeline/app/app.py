@@ -26,6 +26,7 @@ from ...sinks.code.watch import CodeWatch
 from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
 from ...sinks.page.activity import Activity
+from ...sinks.project.checkouts import Checkouts
 from ...sinks.project.git import head_commit, top_of
 from ...sinks.project.identity import Projects, Succession
 from ...sinks.project.instructions import InstructionFiles
@@ -43,12 +44,13 @@ from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
 from ...stages.statements.comparison import amends, contradicts, says_same, settles
 from ...stages.text.markup import parts_of
-from .archives import Conversations, LazyArchive, RedactionCache
-from .captures import CaptureService, ReviewCaptures
-from .checkouts import Checkouts
+from .archives import LazyArchive, RedactionCache
+from .captures import CaptureService
+from .conversations import Conversations
 from .failures import FailureCaptures
 from .handlers import Handlers
 from .review import SessionReviewer
+from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 from .uses import UseWatcher
@@ -322,7 +324,7 @@ class App:
     def _build_archive(self) -> Archive:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()
-        from ...sinks.memories.capture import Judge
+        from ...sinks.memories.comparison import Judge
         from ...sinks.memories.repository import Archive
         from ...sinks.team.outbox import Outbox
         from ...sinks.team.replica import Replica

@@ -38,7 +38,8 @@ from ...stages.capture.review import is_known
 from ...stages.classify import ModelRacer, changes_context, with_intent
 from ...stages.language.search_intent import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
 from ...stages.ports import Recall
-from .archives import Conversations, NotStored
+from .archives import NotStored
+from .conversations import Conversations
 
 # -P: the directory it starts in may be an agent's project, and nothing is imported from there.
 COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")

@@ -50,8 +50,9 @@ from ...stages.moments.preserve import preserve
 from ...stages.redaction.known import KnownSecrets
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
-from .archives import RESERVE_S, Conversations, NotStored
-from .captures import ReviewCaptures, moment_of
+from .archives import RESERVE_S, NotStored
+from .conversations import Conversations
+from .review_captures import ReviewCaptures, moment_of
 
 _MAX_POINTS = 32
 _CHANGE_S = 10.0

@@ -165,7 +165,7 @@ def restore_command(what: str, version: int | None, bring_back: bool | None, yes
         what = _newest_backup()
     if not Path(what).is_file():
         raise click.UsageError(f"{what} is neither the id of a memory nor a file")
-    from .transfer import restore_backup
+    from .backups import restore_backup
 
     restore_backup(Path(what), bring_back, yes=yes)
 

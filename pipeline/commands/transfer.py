@@ -1,4 +1,4 @@
-"""``import``, ``export``, ``backup``, its restoring, and ``copies``: memories, many at a time."""
+"""``import`` and ``export``: memories, many at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -15,31 +14,25 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, RemovedCopies
-from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult, StatusResult
+from ...bus.results import ExportPage, ImportResult
+from ...bus.service_results import StatusResult
 from ...bus.values import ImportedItem, Memory
 from ...stages.text.envelope import author_name
-from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
+from ..cli.client import CallFailed, Client, DaemonUnreachable
 from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
 from .shared import (
     Failure,
     ask,
-    call,
-    confirm,
     daemon,
     daemon_options,
     fail_midway,
     is_json,
-    json_option,
-    local_time,
     printed_as_json,
     project_folder,
     scope_option,
     shorten,
-    show,
-    somebody_is_there,
     until_interrupted,
 )
 
@@ -275,128 +268,3 @@ def _every(client: Client) -> Iterator[Memory]:
         answer = client.call("export", ExportPage, {"after": after, "limit": PAGE})
         yield from answer.memories
         after = answer.next
-
-
-@click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@daemon_options
-def backup_command(file: Path) -> None:
-    """Write the whole database, every scope and version, to FILE.
-
-    FILE must not exist yet. The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
-    """
-    answer = call("backup", BackupResult, {"file": str(file.absolute())}, within_s=LONG_S)
-    show(answer, [f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}"])
-
-
-def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
-    """Replace the database by ``backup``; in a terminal somebody is asked, unless ``yes``.
-
-    And where ``bring_back`` is None, what is to become of the forgotten.
-    """
-    file = {"file": str(backup.absolute())}
-    with daemon() as client:
-        if not yes and not is_json() and somebody_is_there():
-            since = client.call("forgotten_since", ForgottenSince, file, within_s=LONG_S)
-            click.echo(_would_go(since, file["file"]), err=True)
-            confirm("Replace it?")
-            if bring_back is None:
-                bring_back = _asked_to_bring_back(since)
-        params = file | {"bring_back": bool(bring_back)}
-        answer = client.call("restore_backup", RestoreResult, params, within_s=LONG_S)
-    if printed_as_json(answer):
-        return
-    click.echo(f"restored {answer.memories} memories from {answer.file}")
-    if answer.kept_aside:
-        click.echo(f"the former database is kept as {answer.kept_aside}")
-    _show_forgotten_since(answer)
-
-
-def _would_go(since: ForgottenSince, backup: str) -> str:
-    """What a restore of ``backup`` replaces."""
-    here, newer = ("unknown" if n is None else f"{n:,}" for n in (since.here, since.newer))
-    return (
-        f"{backup} would replace the database of all projects, which is set aside as a file.\n"
-        f"Memories in it now: {here}; newer than the backup, and gone then: {newer}."
-    )
-
-
-def _asked_to_bring_back(since: ForgottenSince) -> bool:
-    """Whether the user wants back what was forgotten since; not asked where there is nothing."""
-    if not (since.memories or since.passages):
-        return False
-    what, _ = _forgotten(since.memories or 0, since.passages or 0)
-    return click.confirm(f"Since this backup was made you forgot {what} of it. Bring them back?")
-
-
-def _show_forgotten_since(answer: RestoreResult) -> None:
-    if answer.forgotten is None:
-        click.echo(
-            "subcog: what was forgotten since could not be read from the former database, "
-            "so it is back",
-            err=True,
-        )
-    elif answer.forgotten or answer.forgotten_passages:
-        what, is_one = _forgotten(answer.forgotten, answer.forgotten_passages or 0)
-        if answer.brought_back:
-            are = "is" if is_one else "are"
-            click.echo(f"{what} that you forgot since the backup was made {are} back")
-        else:
-            click.echo(
-                f"{what} that you forgot since the backup was made "
-                f"{'stays' if is_one else 'stay'} forgotten; --bring-back-forgotten restores "
-                f"{'it' if is_one else 'them'}"
-            )
-
-
-def _forgotten(memories: int, passages: int) -> tuple[str, bool]:
-    """``1 memory and 3 passages``, without what there is none of, and whether that is just one."""
-    parts = [
-        f"{count} {one if count == 1 else many}"
-        for count, one, many in (
-            (memories, "memory", "memories"),
-            (passages, "passage of sessions", "passages of sessions"),
-        )
-        if count
-    ]
-    return " and ".join(parts), memories + passages == 1
-
-
-@click.command()
-@click.option(
-    "--remove",
-    "removed",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Delete this copy; may be repeated.",
-)
-@click.option("--remove-all", is_flag=True, help="Delete all copies, including backups.")
-@click.option("--yes", is_flag=True, help="Do not ask before deleting.")
-@json_option
-def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> None:
-    """List copies of the database: they may contain deleted text.
-
-    They are backups written by `subcog backup`, databases replaced by a restore, and files moved
-    aside by a repair. Deleting a memory does not change them.
-    `subcog forget ID --everywhere` removes one memory from them; --remove and --remove-all delete
-    whole copies.
-    """
-    with daemon() as client:
-        copies = client.call("copies", CopiesResult).copies
-        every = [copy.file for copy in copies]
-        files = every if remove_all else [str(file.absolute()) for file in removed]
-        if not files:
-            show({"copies": copies}, _listed(copies))
-            return
-        if not yes:
-            confirm(f"Delete {', '.join(files)}?")
-        answer = client.call("remove_copies", RemovedCopies, {"files": files})
-    show(answer, (f"deleted: {copy.file}" for copy in answer.removed))
-
-
-def _listed(copies: Sequence[CopyResult]) -> Iterator[str]:
-    for copy in copies:
-        at = local_time(datetime.fromisoformat(copy.at))
-        yield f"{at}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"
-    if not copies:
-        yield "no copies of the database"

@@ -15,8 +15,8 @@ import anyio.to_thread
 from ...bus.service_results import BackupSummary
 from ...config.paths import Paths
 from ...config.settings import BackupSettings
+from ...sinks.disk import Disk
 from ..app.archives import LazyArchive
-from ..app.disk import Disk
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive

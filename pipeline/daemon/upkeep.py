@@ -9,7 +9,8 @@ import anyio
 import anyio.to_thread
 
 from ..app.app import App
-from ..app.archives import Conversations, LazyArchive
+from ..app.archives import LazyArchive
+from ..app.conversations import Conversations
 from .backups import Backups
 from .sockets import Lock
 
@@ -34,7 +35,9 @@ async def keep_open(app: App, lock: Lock) -> None:
         if not await anyio.to_thread.run_sync(lock.is_in_place):
             return
         archive = app.archive.loaded
-        if archive is not None and await anyio.to_thread.run_sync(archive.store.is_in_place):
+        if archive is not None and await anyio.to_thread.run_sync(
+            archive.store.database.is_in_place
+        ):
             pause_s = REOPEN_S
         elif archive is not None or app.archive.problem:
             if archive is not None:
@@ -70,7 +73,7 @@ async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None
         return False
     if backups is not None:
         await backups.purge(loaded)
-    if not loaded.needs_compaction:
+    if not loaded.store.database.needs_compaction:
         return False
     try:
         await loaded.compact()

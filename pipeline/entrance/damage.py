@@ -42,7 +42,7 @@ class DamageNotice:
         if not self._archive.settled:
             return
         archive, problem = self._archive.loaded, self._archive.problem
-        state = (problem, archive and (self._archive.settled_at, archive.store.recovery))
+        state = (problem, archive and (self._archive.settled_at, archive.store.database.recovery))
         if state != self._looked or self._told:
             told, self._told = self._told, set()
             self._looked = state

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TypeVar
 
 from ...bus.values import Place, Scope
+from ...sinks.disk import Disk
 from ...sinks.project.identity import Projects
-from ..app.disk import Disk
 
 WITHIN_S = 2.0
 """So long a disk may take; a hook that has less time hangs up earlier."""

@@ -9,12 +9,10 @@ from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.anchors import Anchor
 from ...bus.events import (
-    CaptureRequested,
     CaptureSettled,
     ChangeSettled,
     Event,
@@ -26,7 +24,6 @@ from ...bus.signals import emit, stored
 from ...bus.values import (
     BRINGS_BACK,
     CLOSED_TAGS,
-    FAILED_COMMAND,
     MCP,
     TO_DO,
     UNASKED,
@@ -35,11 +32,11 @@ from ...bus.values import (
     Memory,
     Provenance,
 )
-from ..search.index import Encoder, Index
-from ..search.memory_cache import Fetch
+from ..models.encoder import Encoder
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
+from .comparison import RECORDS, Comparer, Comparison
 from .lifecycle import Lifecycle, denied_by_successor
 
 _log = logging.getLogger(__name__)
@@ -48,25 +45,6 @@ _log = logging.getLogger(__name__)
 _CONFIRMED = 5
 _MAX_TAGS = 10
 _MAX_SOURCES = 20
-# How many of the nearest memories are checked for contradiction, and from which similarity on:
-# "Kim has left, Kar releases from now on" has few words of what it replaces.
-_COMPARED = 8
-_COMPARABLE = 0.15
-NEAR = 12
-"""So many of the nearest are fetched, as records of tasks and what is over lie among them."""
-RECORDS = frozenset(("tasks",))
-"""What was done stays true."""
-
-
-def may_be_denied(older: Memory, newer: Memory) -> bool:
-    """Whether ``older`` is no record, or one of a failed command and ``newer`` is none.
-
-    Two commands that fail, and what works, read alike and say nothing of each other.
-    """
-    both_failed = FAILED_COMMAND in older.tags and FAILED_COMMAND in newer.tags
-    return older.namespace not in RECORDS and not both_failed
-
-
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
 _FORGOTTEN_SINCE = "it was stored before and forgotten since"
 
@@ -80,36 +58,6 @@ async def no_anchors(text: str, root: str) -> tuple[Anchor, ...]:
     return ()
 
 
-class Judge(Struct, frozen=True):
-    """What compares a text with an older one.
-
-    ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more, ``says_same`` whether a text adds nothing to another one.
-    """
-
-    contradicts: Callable[[str, str], bool]
-    settles: Callable[[str, str], bool]
-    says_same: Callable[[str, str], bool]
-
-
-class _Comparison(Struct, frozen=True):
-    """A new text beside the stored ones: ``near`` has the most similar, as (id, similarity).
-
-    ``others`` are the similar memories that it contradicts, the nearest first, but before them
-    those of which the text says itself that they hold no more; ``replaces`` tells whether there are
-    such.
-    """
-
-    encoding: Encoding
-    near: Sequence[tuple[str, float]]
-    others: Sequence[Memory]
-    replaces: bool = False
-
-    @property
-    def other(self) -> Memory | None:
-        return self.others[0] if self.others else None
-
-
 class CaptureWriter:
     """Handles ``StoreRequested`` and ``TextStored``. ``CaptureSettled`` follows the commit.
 
@@ -121,21 +69,17 @@ class CaptureWriter:
         self,
         store: Store,
         *,
-        index: Index,
-        fetch: Fetch,
+        comparer: Comparer,
         encoder: Encoder,
         lifecycle: Lifecycle,
         merge_similarity: float,
-        judge: Judge,
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
-        self._index = index
-        self._fetch = fetch
+        self._comparer = comparer
         self._encoder = encoder
         self._lifecycle = lifecycle
         self._merge_similarity = merge_similarity
-        self._judge = judge
         self._clock = clock
         self.find_anchors: FindAnchors = no_anchors
         # One lock a text, which exists only while somebody holds or awaits it.
@@ -151,7 +95,7 @@ class CaptureWriter:
             return _telling_of_return(events) if is_forgotten else events
         except StoreUnavailable as error:
             _log.error("a memory could not be stored", extra={"reason": error.reason})
-            return (could_not_store(event, str(error)),)
+            return (_could_not_store(event, str(error)),)
 
     def _is_forgotten(self, event: StoreRequested) -> bool:
         """Whether this text was forgotten; a memory that is there may be revised by itself."""
@@ -180,7 +124,7 @@ class CaptureWriter:
             return await self._revise(event, same.id)  # only its case or white space is corrected
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
             return (*merged, *_text_stored(event, _settled_memory(merged) or same))
-        comparison = await anyio.to_thread.run_sync(self._compare, memory, event.request)
+        comparison = await anyio.to_thread.run_sync(self._comparer.compare, memory, event.request)
         if not event.request.verbatim and comparison.near:
             nearest, similarity = comparison.near[0]
             denied = any(other.id == nearest for other in comparison.others)
@@ -212,41 +156,10 @@ class CaptureWriter:
         now = self._clock()
         return min(event.request.said_at or now, now)
 
-    def _compare(self, memory: Memory, request: CaptureRequested) -> _Comparison:
-        """On a worker thread: encode the text once, and find what is similar.
-
-        What was asked for is kept whatever is near it.
-        """
-        encoding = self._encoder.encode(memory)
-        near: Sequence[tuple[str, float]] = ()
-        if not request.explicit:
-            near = self._index.nearest(encoding, memory.scope, memory.namespace, k=1)
-        others = self._contradicted(memory, encoding) if request.supersedes is None else ()
-        over = [one for one in others if request.own_words and self._replaces(memory, one)]
-        others = (*over, *(one for one in others if one not in over))
-        return _Comparison(encoding, near, others, bool(over))
-
-    def _replaces(self, memory: Memory, other: Memory) -> bool:
-        """Whether ``memory`` was said later than ``other``, and says that it holds no more."""
-        later = memory.updated_at >= other.updated_at
-        return later and self._judge.settles(memory.content, other.content)
-
-    def _contradicted(self, memory: Memory, encoding: Encoding) -> tuple[Memory, ...]:
-        """Those near it that it contradicts, of whatever namespace: that was often detected."""
-        near = self._index.nearest(encoding, memory.scope, k=NEAR)
-        ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
-        found = self._fetch(ids, [memory.scope]) if ids else ()
-        valid = [one for one in found if may_be_denied(one, memory) and self._is_valid(one)]
-        return tuple(
-            other
-            for other in valid[:_COMPARED]
-            if self._judge.contradicts(memory.content, other.content)
-        )
-
     # --- new -------------------------------------------------------------------------------------
 
     async def _add(
-        self, event: StoreRequested, memory: Memory, comparison: _Comparison
+        self, event: StoreRequested, memory: Memory, comparison: Comparison
     ) -> tuple[Event, ...]:
         replaced, other = event.request.supersedes, comparison.other
         if comparison.replaces and other is not None:
@@ -282,7 +195,7 @@ class CaptureWriter:
         return replace(settled, kept=replace(settled.kept, **links))
 
     async def _add_successor(
-        self, event: StoreRequested, memory: Memory, comparison: _Comparison, old_id: str
+        self, event: StoreRequested, memory: Memory, comparison: Comparison, old_id: str
     ) -> tuple[Event, ...]:
         async with self._lifecycle.write_lock:
             if memory.id in await self._store.scopes_of([memory.id]):
@@ -315,7 +228,7 @@ class CaptureWriter:
         """Confirm the duplicate; None where it is no longer valid, so that the text is stored."""
         async with self._lifecycle.write_lock:
             duplicate = await self._lifecycle.find(duplicate_id, [event.request.scope])
-            if duplicate is None or not self._is_valid(duplicate):
+            if duplicate is None or not duplicate.holds(self._clock()):
                 return None
             merged = self._merged(duplicate, event, f"merged: {similarity}")
             events = await self._write(event, merged, "merged")
@@ -329,9 +242,6 @@ class CaptureWriter:
                 return (*events[:-1], _declined(event, reason))
             return (*events[:-1], *marks, events[-1])
         return events
-
-    def _is_valid(self, memory: Memory) -> bool:
-        return memory.holds(self._clock())
 
     def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
         request = event.request
@@ -409,7 +319,7 @@ class CaptureWriter:
         await self._store.put([Row(memory, encoding)], wanted=wanted, merged=merged)
         return (
             self._stored(event, memory, encoding, outcome),
-            self._settled(event, memory, "merged" if outcome == "merged" else "stored"),
+            self._settled(event, memory, outcome),
         )
 
     async def _encoded(self, memory: Memory) -> Encoding:
@@ -450,7 +360,7 @@ def _text_stored(event: StoreRequested, memory: Memory) -> tuple[TextStored, ...
     return (TextStored(trace=event.trace, memory=memory, root=root),)
 
 
-def _reason(event: StoreRequested, comparison: _Comparison) -> str:
+def _reason(event: StoreRequested, comparison: Comparison) -> str:
     if event.request.brings_back:
         return BRINGS_BACK + event.request.brings_back
     if event.request.explicit:
@@ -495,16 +405,15 @@ def _why_not(old: Memory | None, old_id: str) -> str:
 
 def _telling_of_return(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """``events``, where what settles the capture says that its text had been forgotten."""
-    return tuple(map(_told_of_return, events))
+    return tuple(
+        replace(event, kept=replace(event.kept, was_forgotten=True))
+        if isinstance(event, CaptureSettled) and event.kept.outcome != "declined"
+        else event
+        for event in events
+    )
 
 
-def _told_of_return(event: Event) -> Event:
-    if not isinstance(event, CaptureSettled) or event.kept.outcome == "declined":
-        return event
-    return replace(event, kept=replace(event.kept, was_forgotten=True))
-
-
-def could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:
+def _could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:
     """The end of a capture that the store could not take."""
     kept = Kept(outcome="failed", namespace=event.namespace, reason=reason)
     return CaptureSettled(trace=event.trace, kept=kept)

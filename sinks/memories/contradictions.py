@@ -18,9 +18,10 @@ from ...bus.values import Memory
 from ...config.languages import ENGLISH, language_of
 from ..models.analyzer import Analyzer
 from ..models.cross_encoder import CrossEncoder
-from ..search.index import Encoder, Index
+from ..models.encoder import Encoder
+from ..search.index import Index
 from ..search.memory_cache import Fetch
-from .capture import NEAR, Judge, may_be_denied
+from .comparison import NEAR, Judge, may_be_denied
 from .lifecycle import Lifecycle
 
 FLOOR = 1.0

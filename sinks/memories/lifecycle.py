@@ -22,7 +22,7 @@ from ...bus.events import (
 )
 from ...bus.signals import emit, stored
 from ...bus.values import Memory, Scope
-from ..search.index import Encoder
+from ..models.encoder import Encoder
 from ..store.rows import Row
 from ..store.store import Store
 

@@ -17,7 +17,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
-from msgspec.structs import replace
 
 from ...bus.events import (
     ContextBuilt,
@@ -30,11 +29,10 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
-from ..indexes.mentions import FileIndex, WarningIndex
-from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder
-from ..search.index import Encoder, Index
+from ..models.encoder import Encoder
+from ..search.index import Index
 from ..search.memory_cache import MemoryCache
 from ..search.retriever import Search
 from ..search.sql_index import SqlIndex
@@ -42,9 +40,11 @@ from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store
 from .bulk_import import BulkImport
-from .capture import CaptureWriter, FindAnchors, Judge, no_anchors
+from .capture import CaptureWriter, FindAnchors, no_anchors
+from .comparison import Comparer, Judge
 from .contradictions import Contradictions
 from .lifecycle import Lifecycle
+from .mention_indexes import FEW, MentionIndexes
 from .use_log import UseLog, count_nothing
 
 INDEX_FAILED = "index.failed"
@@ -55,11 +55,6 @@ INDEX_ERRORS = (LookupError, MemoryError, ValueError)
 _log = logging.getLogger(__name__)
 # Rows added to the index at once; each addition copies the index.
 _FILL_ROWS = 6_000
-# Up to so many memories are indexed on the event loop, more on a worker thread.
-_FEW = 32
-# Memories a slice (about 2 ms), and the pause after it.
-_TOPIC_SLICE = 50
-_TOPIC_PAUSE_S = 0.002
 
 
 def _no_keys(memory: Memory) -> tuple[str, ...]:
@@ -94,20 +89,25 @@ class Archive:
         self.uses = UseLog(store, sum_up=usefulness, clock=clock)
         self.index = Index()
         self.sql_index = SqlIndex(store)
-        self.topics = TopicIndex()
-        self.files = FileIndex()
-        self.warnings = WarningIndex(warning_keys)
+        self.mentions = MentionIndexes(
+            store, interned=self._interned, warning_keys=warning_keys, clock=clock
+        )
+        self.topics = self.mentions.topics
         self.encoder = Encoder()
         self._fetched = MemoryCache(store.get_now)
         self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
         self.captures = CaptureWriter(
             store,
-            index=self.index,
-            fetch=self._fetched,
+            comparer=Comparer(
+                index=self.index,
+                fetch=self._fetched,
+                encoder=self.encoder,
+                judge=judge,
+                clock=clock,
+            ),
             encoder=self.encoder,
             lifecycle=self.lifecycle,
             merge_similarity=merge_similarity,
-            judge=judge,
             clock=clock,
         )
         self.captures.find_anchors = anchors
@@ -127,16 +127,10 @@ class Archive:
         self.without_index = ""
         self.searched_by_sql = 0
         self._stored = 0
-        # How many threads note topics, and what was forgotten while one did.
-        self._noting = 0
-        self._gone: set[str] = set()
-        # While the topics are filled: what was noted since, None for what was taken out.
-        self._newer: dict[str, Memory | None] | None = None
         self._failure: StoreUnavailable | None = None
         self._model_folder = model_folder
         self._loading_reranker = anyio.Lock()
         self._reranker_requested = False
-        self._clock = clock
         self.search = Search(
             self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
         )
@@ -225,7 +219,8 @@ class Archive:
         if self.without_index:
             return
         try:
-            self.index.extend(self.encoder.refresh(rows))
+            pairs = [(row.memory, row.encoding) for row in rows]
+            self.index.extend(self.encoder.refresh(pairs))
         except INDEX_ERRORS as error:
             self.drop_index(error)
             return
@@ -247,57 +242,15 @@ class Archive:
         In small slices with pauses, since a computing thread holds up the event loop.
         """
         await self.uses.load()
-        self._newer = {}
-        try:
-            await self._fill_topics()
-        finally:
-            self._newer = None
+        await self.mentions.fill(self.index)
         await self._fill_sql_index()
         self.store.shrink()
-
-    async def _fill_topics(self) -> None:
-        expired = 0
-        async for memories in self.store.current():
-            expired += sum(self._is_expired(memory) for memory in memories)
-            await self._note_slowly(memories)
-        if self.topics.memories + expired < self.index.count:  # rows moved on disk meanwhile
-            for scope in await self.store.counts():
-                await self._note_what_is_missing(scope)
 
     async def _fill_sql_index(self) -> None:
         try:
             await self.sql_index.fill()
         except StoreUnavailable as error:  # the warm index answers; the next start tries again
             _log.warning("search by SQL cannot be prepared", extra={"reason": error.reason})
-
-    async def _note_what_is_missing(self, scope: Scope) -> None:
-        after = ""
-        while page := await self.store.page([scope], after=after, limit=_FILL_ROWS):
-            after = page[-1].id
-            await self._note_slowly([memory for memory in page if memory.id not in self.topics])
-
-    async def _note_slowly(self, memories: Sequence[Memory]) -> None:
-        for start in range(0, len(memories), _TOPIC_SLICE):
-            part = memories[start : start + _TOPIC_SLICE]
-            await anyio.to_thread.run_sync(self._note_unless_gone, part)
-            await anyio.sleep(_TOPIC_PAUSE_S)
-
-    def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
-        """Note what is still in the index: the rest was forgotten since it was read.
-
-        What was noted anew or taken out since then stays so.
-        """
-        here = [(memory, self._interned(memory.id)) for memory in memories]
-        alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
-        self.topics.build(alive)
-        self.files.build(alive)
-        self.warnings.build(alive)
-        since = self._newer or {}
-        for memory_id in [memory.id for memory in memories if memory.id in since]:
-            if newer := since[memory_id]:
-                self._note(newer)
-            else:
-                self._take_out(memory_id)
 
     def _interned(self, memory_id: str) -> str | None:
         return memory_id if self.without_index else self.index.interned_id(memory_id)
@@ -321,12 +274,12 @@ class Archive:
 
     async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         """The memories that name a file called ``file``, in whatever folder, newest first."""
-        ids = self.files.naming(file, scopes)
+        ids = self.mentions.files.naming(file, scopes)
         return await self.fetch(ids, scopes) if ids else ()
 
     async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         """The memories that may warn of what has ``keys``, newest first; none that is outdated."""
-        ids = self.warnings.warning(keys, scopes)
+        ids = self.mentions.warnings.warning(keys, scopes)
         if not ids:
             return ()
         found = await self.fetch(ids, scopes)
@@ -371,44 +324,11 @@ class Archive:
         self.sql_index.note([memory.id for memory, _ in event.stored])
         if self.without_index:
             await self._recount()
-        elif len(event.stored) > _FEW:
+        elif len(event.stored) > FEW:
             await anyio.to_thread.run_sync(self.index.extend, event.stored)
         else:
             for memory, encoding in event.stored:
                 self.index.add(memory, encoding)
-
-    async def note_topics(self, event: MemoriesStored) -> None:
-        """Note the topics and files of committed memories."""
-        memories = [memory for memory, _ in event.stored]
-        if len(memories) <= _FEW:
-            self._note_all(memories)
-            return
-        self._noting += 1
-        try:
-            await anyio.to_thread.run_sync(self._note_all, memories)
-        finally:
-            self._noting -= 1
-            for memory_id in self._gone:  # the thread may have brought it back
-                self._take_out(memory_id)
-            if not self._noting:
-                self._gone.clear()
-
-    def _note_all(self, memories: Sequence[Memory]) -> None:
-        for memory in memories:
-            self._note(memory)
-
-    def _note(self, memory: Memory) -> None:
-        if self._newer is not None:
-            self._newer[memory.id] = memory
-        if self._is_expired(memory):
-            self._take_out(memory.id)
-        else:
-            self.topics.add(memory)
-            self.files.add(memory)
-            self.warnings.add(memory)
-
-    def _is_expired(self, memory: Memory) -> bool:
-        return memory.is_over(self._clock())
 
     # --- forgetting ------------------------------------------------------------------------------
 
@@ -430,21 +350,3 @@ class Archive:
         self._fetched.drop(event.id)
         self.index.remove(event.id)
         await self._recount()
-
-    def drop_topics(self, event: MemoryForgotten) -> None:
-        """Take a forgotten memory out of the topics and files."""
-        if self._newer is not None:
-            self._newer[event.id] = None
-        if self._noting:
-            self._gone.add(event.id)
-        self._take_out(event.id)
-
-    def _take_out(self, memory_id: str) -> None:
-        self.topics.remove(memory_id)
-        self.files.remove(memory_id)
-        self.warnings.remove(memory_id)
-
-    @property
-    def needs_compaction(self) -> bool:
-        """Whether the file on disk still holds what was forgotten."""
-        return self.store.needs_compaction

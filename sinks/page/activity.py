@@ -6,8 +6,10 @@ event holds; nothing is redacted, looked up or rendered before somebody looks.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal, TypeVar
@@ -253,3 +255,21 @@ class Watch:
         entries = list(self._waiting)
         self._waiting.clear()
         return entries
+
+
+class Latency(Struct, frozen=True):
+    """What the stages of the last prompts took together, in milliseconds."""
+
+    prompts: int
+    served: int
+    median_ms: float
+    most_ms: float
+
+
+def latency_of(prompts: Sequence[PromptSeen]) -> Latency | None:
+    """How long ``prompts`` took; None where there are none."""
+    took = [math.fsum(prompt.stages_ms.values()) for prompt in prompts]
+    if not took:
+        return None
+    served = sum(prompt.tokens > 0 for prompt in prompts)
+    return Latency(len(prompts), served, statistics.median(took), max(took))

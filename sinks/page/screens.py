@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime, time, timedelta
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -19,9 +16,7 @@ from starlette.routing import Route
 from ...bus.prompt_results import ExplainResult
 from ...bus.prompts import Verdict
 from ...bus.results import (
-    FoundMemory,
     HistoryResult,
-    ListedMemory,
     ListResult,
     MemoryResult,
     RecallResult,
@@ -31,31 +26,31 @@ from ...bus.results import (
 )
 from ...bus.service_results import StatusResult, TeamStatusResult
 from ...bus.sessions import (
-    FoundSession,
     FoundSessions,
-    ListedSession,
     SessionResult,
     SessionsResult,
 )
 from ...bus.values import NAMESPACES
-from .activity import Activity, Entry, MomentSeen, PromptSeen
-from .render import render, times
+from .activity import Activity, Entry, MomentSeen, PromptSeen, latency_of
+from .listings import (
+    WHICH,
+    Asked,
+    Listing,
+    asked_by,
+    day_of,
+    found_session,
+    listed_session,
+    listing,
+    stale_listing,
+)
+from .render import render
 from .visits import PagePort, Refused, Visit
 
 PER_PAGE = 50
 MAX_FOUND = 100
 MAX_LISTED = 1000
 MAX_SESSIONS = 300
-MAX_OPENING = 200
 SHOWN_ENTRIES = 50
-WHICH = {
-    "": "all that hold",
-    "automatic": "kept by itself",
-    "asked": "asked for",
-    "unused": "never shown",
-    "contradicting": "contradicting another",
-    "stale": "whose code changed",
-}
 T = TypeVar("T", bound=Result)
 
 
@@ -76,71 +71,6 @@ SCREENS = (
     Screen("health", "Health", "Health"),
 )
 TEAM = Screen("team", "Team", "Team")
-
-
-class Asked(Struct, frozen=True):
-    """What the filters of the memories' screen ask for; empty means any."""
-
-    q: str = ""
-    namespace: str = ""
-    which: str = ""
-    tag: str = ""
-    scope: str = ""
-    author: str = ""
-    since: str = ""
-    until: str = ""
-    after: str = ""
-
-    def params(self) -> dict[str, object]:
-        """The filters as the call ``list`` takes them. Raises ``Refused`` for a date that is none.
-
-        A day begins and ends on this machine's clock.
-        """
-        given: dict[str, object] = {
-            name: value
-            for name in ("namespace", "tag", "scope", "author", "after")
-            if (value := getattr(self, name))
-        }
-        if self.since:
-            given["since"] = _midnight(self.since)
-        if self.until:
-            given["until"] = _midnight(self.until) + timedelta(days=1, microseconds=-1)
-        if self.which in {"automatic", "asked"}:
-            given["automatic"] = self.which == "automatic"
-        elif self.which in {"unused", "contradicting"}:
-            given[self.which] = True
-        return given
-
-
-class Listing(Struct, frozen=True):
-    """A memory in a list, with a ``note`` on what the list is about."""
-
-    id: str
-    summary: str
-    namespace: str
-    tags: tuple[str, ...]
-    scope: str
-    author: str
-    created_at: datetime
-    note: str = ""
-
-
-class SessionLine(Struct, frozen=True):
-    """A session in a list: how it began, and a ``note`` on what the list is about."""
-
-    id: str
-    opening: str
-    began_at: datetime
-    note: str
-
-
-class Latency(Struct, frozen=True):
-    """What the stages of the last prompts took together, in milliseconds."""
-
-    prompts: int
-    served: int
-    median_ms: float
-    most_ms: float
 
 
 class Screens:
@@ -183,7 +113,7 @@ class Screens:
     # --- memories --------------------------------------------------------------------------------
 
     async def memories(self, request: Request) -> Response:
-        visit, asked = visit_of(request), _asked(request)
+        visit, asked = visit_of(request), asked_by(request)
         if asked.q:
             found = await self._found(visit, asked)
             told, after = f"{len(found)} found, best first", None
@@ -192,7 +122,7 @@ class Screens:
             told = f"{len(found)} of the {looked_at} looked at here"
         else:
             listed = await self._ask(visit, "list", ListResult, limit=PER_PAGE, **asked.params())
-            found, after = [_listing(memory) for memory in listed.memories], listed.next
+            found, after = [listing(memory) for memory in listed.memories], listed.next
             told = f"{listed.total:,} in all, newest first"
         shown = {name: value for name in asked.__struct_fields__ if (value := getattr(asked, name))}
         facts = {
@@ -218,28 +148,11 @@ class Screens:
             let = await self._ask(visit, "list", ListResult, ids=ids, limit=MAX_FOUND, **filters)
             held = {memory.id for memory in let.memories}
             found = tuple(memory for memory in found if memory.id in held)
-        return [_listing(memory, note=f"relevance {memory.score:.2f}") for memory in found]
+        return [listing(memory, note=f"relevance {memory.score:.2f}") for memory in found]
 
     async def _stale(self, visit: Visit, after: str) -> tuple[list[Listing], int, str | None]:
         page = await self._ask(visit, "stale", StalePage, after=after)
-        found = [
-            Listing(
-                id=memory.id,
-                summary=memory.summary,
-                namespace=memory.namespace,
-                tags=(),
-                scope="project:",
-                author=memory.author,
-                created_at=memory.created_at,
-                note=", ".join(
-                    f"{place.path} {place.symbol}".strip() + f" is {place.state}"
-                    for place in memory.code.anchors
-                    if place.state not in {None, "unchanged"}
-                ),
-            )
-            for memory in page.memories
-        ]
-        return found, page.looked_at, page.next
+        return [*map(stale_listing, page.memories)], page.looked_at, page.next
 
     async def memory(self, request: Request) -> Response:
         visit, id_ = visit_of(request), request.path_params["id"]
@@ -256,7 +169,7 @@ class Screens:
         return self._answer(request, "memories", facts, template="memory")
 
     async def review(self, request: Request) -> Response:
-        visit, asked = visit_of(request), _asked(request)
+        visit, asked = visit_of(request), asked_by(request)
         given = {"after": asked.after} if asked.after else {}
         listed = await self._ask(
             visit, "list", ListResult, unreviewed=True, limit=PER_PAGE, **given
@@ -270,11 +183,11 @@ class Screens:
         visit, query = visit_of(request), request.query_params.get("q", "").strip()
         if query:
             hits = await self._ask(visit, "search_sessions", FoundSessions, query=query, limit=50)
-            found = [_found_session(hit) for hit in hits.sessions]
+            found = [found_session(hit) for hit in hits.sessions]
             days = [("Found, best first", found)] if found else []
         else:
             held = await self._ask(visit, "sessions", SessionsResult, limit=MAX_SESSIONS)
-            by_day = itertools.groupby(map(_listed_session, held.sessions), _day)
+            by_day = itertools.groupby(map(listed_session, held.sessions), day_of)
             days = [(day, [*those]) for day, those in by_day]
         empty = "No session says that." if query else "No session of this project is kept yet."
         return self._answer(request, "sessions", {"query": query, "days": days, "empty": empty})
@@ -310,7 +223,7 @@ class Screens:
         facts = {
             "status": status,
             "problems": [problem for problem in (*problems, *status.damage) if problem],
-            "latency": _latency(prompts),
+            "latency": latency_of(prompts),
             "degraded": Counter(reason for prompt in prompts for reason in prompt.degraded),
         }
         return self._answer(request, "health", facts)
@@ -382,59 +295,3 @@ def named_by_id(entries: Iterable[Entry]) -> Iterator[str]:
 def _unfetched(verdicts: Iterable[Verdict]) -> Iterator[str]:
     """What is far from relevant was not fetched."""
     return (one.memory_id for one in verdicts if not one.summary)
-
-
-def _asked(request: Request) -> Asked:
-    known = {
-        name: value.strip()
-        for name, value in request.query_params.items()
-        if name in Asked.__struct_fields__
-    }
-    return Asked(**known)
-
-
-def _midnight(day: str) -> datetime:
-    try:
-        return datetime.combine(date.fromisoformat(day), time()).astimezone()
-    except ValueError:
-        raise Refused(f"{day} is no date; write it as 2026-01-31") from None
-
-
-def _listing(memory: ListedMemory | FoundMemory, note: str = "") -> Listing:
-    if isinstance(memory, ListedMemory):
-        shown = f"shown {times(memory.times_shown)}" if memory.times_shown else ""
-        note = ", ".join(filter(None, ("kept by itself" if memory.automatic else "", shown)))
-    elif memory.buried:
-        note += ", buried"
-    return Listing(
-        id=memory.id,
-        summary=memory.summary,
-        namespace=memory.namespace,
-        tags=memory.tags,
-        scope=memory.scope,
-        author=memory.author,
-        created_at=memory.created_at,
-        note=note,
-    )
-
-
-def _found_session(hit: FoundSession) -> SessionLine:
-    opening = hit.said[0].text[:MAX_OPENING] if hit.said else ""
-    return SessionLine(hit.id, opening, hit.began_at, f"relevance {hit.relevance:.2f}")
-
-
-def _listed_session(each: ListedSession) -> SessionLine:
-    note = f"{each.client or 'agent'}, {each.passages} passages"
-    return SessionLine(each.id, each.opening, each.began_at, note)
-
-
-def _day(session: SessionLine) -> str:
-    return f"{session.began_at.astimezone():%A, %d %B %Y}"
-
-
-def _latency(prompts: Sequence[PromptSeen]) -> Latency | None:
-    took = [math.fsum(prompt.stages_ms.values()) for prompt in prompts]
-    if not took:
-        return None
-    served = sum(prompt.tokens > 0 for prompt in prompts)
-    return Latency(len(prompts), served, statistics.median(took), max(took))

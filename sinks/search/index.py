@@ -1,7 +1,4 @@
-"""The search index: every searchable memory, in memory, scope by scope. A cache of the store.
-
-Beside it the encoder of memories, and the search for near-duplicates.
-"""
+"""The search index: every searchable memory, in memory, scope by scope. A cache of the store."""
 
 from __future__ import annotations
 
@@ -18,44 +15,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ...bus.values import Encoding, Memory, Query, Scope
-from ..models.analyzer import Analyzer, searchable, text_encoding
+from ..models.analyzer import Analyzer, searchable
 from ..models.arrays import distinct
 from ..models.embedder import Embedder, EncodedQuery
 from ..models.grams import asked_words, grams_of
-from ..store.rows import Row
 from .by_words import rank_by_words
 from .ranking import Collection, Ranking, rank
 from .scope_index import Entry, Flags, Floats, Rows, ScopeIndex
-
-
-class Encoder:
-    """Encodes memories by the embedding model, or for text search alone while there is none.
-
-    Set ``embedder`` when it arrives. May be called from any thread.
-    """
-
-    def __init__(self) -> None:
-        self.embedder: Embedder | None = None
-        self._analyzer = Analyzer()
-
-    def encode(self, memory: Memory) -> Encoding:
-        return self.encode_many([memory])[0]
-
-    def encode_many(self, memories: Sequence[Memory]) -> list[Encoding]:
-        """The encoding of each memory, in their order."""
-        texts = [searchable(memory) for memory in memories]
-        if self.embedder is None:
-            return [text_encoding(text, self._analyzer) for text in texts]
-        return self.embedder.encode_many(texts)
-
-    def refresh(self, rows: Sequence[Row]) -> list[tuple[Memory, Encoding]]:
-        """The rows as pairs, encoded anew where they come from another model."""
-        name = self.embedder.name if self.embedder else None
-        stale = [row.memory for row in rows if name is not None and row.encoding.model != name]
-        anew = {
-            memory.id: made for memory, made in zip(stale, self.encode_many(stale), strict=True)
-        }
-        return [(row.memory, anew.get(row.memory.id, row.encoding)) for row in rows]
 
 
 class IndexStats(Struct, frozen=True):

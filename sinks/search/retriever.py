@@ -20,7 +20,8 @@ from ...bus.values import Hit, Memory, Query, Recalled, Scope, copies
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
 from ..models.embedder import Embedder, EncodedQuery
-from .index import Encoder, Index
+from ..models.encoder import Encoder
+from .index import Index
 from .memory_cache import Fetch
 from .ranking import Candidate, Ranking
 from .reranking import Reworded, second_stage, unread, with_reworded

@@ -22,10 +22,11 @@ from msgspec.structs import replace
 
 from ...bus.values import Query
 from ..models.embedder import EncodedQuery
+from ..models.encoder import Encoder
 from ..sql.views import show_scopes
 from ..store.rows import Row, naive, to_row
 from ..store.writes import among
-from .index import Encoder, Index
+from .index import Index
 from .ranking import CANDIDATES, Collection, Ranking
 
 _COLLECTION = (
@@ -98,7 +99,8 @@ def _read(cursor: DuckDBPyConnection, keys: Sequence[str]) -> list[Row]:
 
 def _index_of(rows: Sequence[Row], encoder: Encoder) -> Index:
     """An index of ``rows``, without those whose encoding is damaged: it may be why we are here."""
-    pairs, index = encoder.refresh(rows), Index(encoder.embedder)
+    pairs = encoder.refresh([(row.memory, row.encoding) for row in rows])
+    index = Index(encoder.embedder)
     try:
         index.extend(pairs)
     except (LookupError, ValueError):

@@ -6,11 +6,9 @@ Nothing here is async, and all of it refuses to run on a thread with an event lo
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,11 +22,11 @@ from duckdb import DuckDBPyConnection
 
 from ..files import FILE_MODE, FOLDER_MODE, sync_directory
 from ..sql.views import create_views
+from .caches import CurrentVersions, Fingerprints, read_fingerprints, read_versions
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
 from .migrations import ForeignSchema, NewerSchema, begin_search_anew, migrate
-from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
-from .sql import PRIVATE, SPILL, Statement, connect, copy_store, spill_of
+from .sql import Statement, connect, copy_store, private_directory, remove_left, spill_of
 from .tombstones import Tombstones
 from .wal import (
     Presence,
@@ -83,6 +81,7 @@ class Database:
         self.path = path
         self.wal = wal_of(path)
         self.presence = Presence(path, self.wal)
+        # What was done to a damaged log at the last opening; None where it was whole.
         self.recovery: Recovery | None = None
         # Set by a fatal error, after which DuckDB answers nothing until the file is reopened.
         self.invalidated = False
@@ -129,18 +128,14 @@ class Database:
 
     def _prepare(self, root: DuckDBPyConnection) -> None:
         self.path.chmod(FILE_MODE)
-        # Copies that a killed process left half made, with text that was to be gone.
-        for unfinished in self.path.parent.glob(f"{PRIVATE}*"):
-            with suppress(FileNotFoundError):  # just finished
-                if self._is_left(unfinished):
-                    shutil.rmtree(unfinished)
+        remove_left(self.path)
         torn = find_torn_tail(self.path, self._clock())
         if torn:
             self._report(torn)
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
         create_views(root)
-        self.fingerprints, self.current_versions = _read_fingerprints(root), _read_versions(root)
+        self.fingerprints, self.current_versions = read_fingerprints(root), read_versions(root)
         self.tombstones.open(root)
         self._queue.open(root)
         if before != after:
@@ -151,18 +146,6 @@ class Database:
                 "INSERT INTO store.migrations VALUES (?, ?)", [after, naive(self._clock())]
             )
             root.execute("CHECKPOINT store")
-
-    def _is_left(self, private: Path) -> bool:
-        """Whether nobody works in this private directory any more, of this database or another."""
-        owner = private.name.removeprefix(SPILL)
-        if owner != private.name:
-            return owner == self.path.name or not private.with_name(owner).exists()
-        with _opened(private) as descriptor:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-        return True
 
     def _connect_repaired(self) -> DuckDBPyConnection:
         for _ in range(_MOST_REPAIRS):
@@ -191,7 +174,7 @@ class Database:
         refuse_event_loop()
         with self._changed:
             root, self._root = self._root, None
-            self._interrupt_readers()
+            self._interrupt(self._cursors)
             if root is None:
                 return
             # A checkpoint that fails leaves the log behind, and the next opening replays it. Where
@@ -210,17 +193,18 @@ class Database:
         with self._changed, self.translating_errors():
             if self._root is None:
                 raise closed()
-            self._interrupt_readers()
+            self._interrupt(self._cursors)
             self._root.close()
             self._open()
             self.invalidated = False
 
-    def _interrupt_readers(self) -> None:
+    def _interrupt(self, cursors: set[DuckDBPyConnection]) -> None:
+        """Interrupt all that ``cursors`` do and await that they are released."""
         # A cursor that is just between two statements loses an interrupt, so it is sent again.
         for _ in range(int(_READERS_LEAVE_WITHIN_S / _INTERRUPT_EVERY_S)):
-            for cursor in self._cursors:
+            for cursor in cursors:
                 cursor.interrupt()
-            if self._changed.wait_for(lambda: not self._cursors, _INTERRUPT_EVERY_S):
+            if self._changed.wait_for(lambda: not cursors, _INTERRUPT_EVERY_S):
                 return
 
     @contextmanager
@@ -290,11 +274,7 @@ class Database:
         """Interrupt people's own questions and await their end; whether there was any."""
         with self._changed:
             were_any = bool(self._asking)
-            for _ in range(int(_READERS_LEAVE_WITHIN_S / _INTERRUPT_EVERY_S)):
-                for cursor in self._asking:
-                    cursor.interrupt()
-                if self._changed.wait_for(lambda: not self._asking, _INTERRUPT_EVERY_S):
-                    break
+            self._interrupt(self._asking)
         return were_any
 
     @contextmanager
@@ -434,12 +414,8 @@ class Database:
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
         """A compact copy in a private directory inside ``directory``."""
-        with (
-            tempfile.TemporaryDirectory(prefix=PRIVATE, dir=directory) as private,
-            _opened(Path(private)) as descriptor,
-        ):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # also a killed process lets it go
-            copy = Path(private) / "compacted.duckdb"
+        with private_directory(directory) as private:
+            copy = private / "compacted.duckdb"
             with self.reading() as cursor:
                 copy_store(cursor, copy)
             copy.chmod(FILE_MODE)
@@ -496,24 +472,3 @@ class Database:
                 self._uncompacted.unlink(missing_ok=True)
             self._open()
             self.invalidated = False
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[int]:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _read_fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
-    found = connection.execute(
-        "SELECT fingerprint FROM store.memories WHERE fingerprint IS NOT NULL"
-    ).fetchnumpy()
-    return Fingerprints(np.array(found["fingerprint"], dtype=np.int64))
-
-
-def _read_versions(connection: DuckDBPyConnection) -> CurrentVersions:
-    found = connection.execute("SELECT id, version FROM store.memories WHERE version > 1")
-    return CurrentVersions(dict(found.fetchall()))

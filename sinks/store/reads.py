@@ -1,4 +1,4 @@
-"""The queries, each on a cursor of its own, how one is interrupted, and what spares one.
+"""The queries, each on a cursor of its own.
 
 Nothing here reads without a scope, but for ``LOAD``, ``run`` and ``counts``, which feed the indexes
 and the status, and ``usage`` and ``scopes_of``, which hold no text.
@@ -6,80 +6,20 @@ and the status, and ``usage`` and ``scopes_of``, which hold no text.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-import anyio
-import anyio.to_thread
-import numpy as np
-import numpy.typing as npt
-from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from ...bus.prompts import Span
 from ...bus.values import NAMESPACES, Memory, Scope
+from .caches import CurrentVersions
 from .rows import Usage, aware, fingerprint, naive, to_memory, to_scope, usage_of
 from .sql import by_count
 from .writes import among
-
-# New ones are merged into the array when there are so many: 8 bytes each instead of about 70.
-_FOLDED = 8_192
-
-
-class Fingerprints:
-    """Of every text ever stored: one whose fingerprint is not here is certainly new.
-
-    One that is here may have been changed, superseded or forgotten since, or share its 64 bits
-    with another text. For one writer and many readers. Sorts ``known`` in place.
-    """
-
-    def __init__(self, known: npt.NDArray[np.int64]) -> None:
-        known.sort()
-        self._known = known
-        self._new: set[int] = set()
-
-    def __contains__(self, fingerprint: int) -> bool:
-        if fingerprint in self._new:
-            return True
-        known = self._known
-        at = int(np.searchsorted(known, fingerprint))
-        return at < len(known) and int(known[at]) == fingerprint
-
-    def update(self, fingerprints: Iterable[int | None]) -> None:
-        """Add those that are not None."""
-        self._new.update(one for one in fingerprints if one is not None)
-        if len(self._new) >= _FOLDED:
-            folded = np.fromiter(self._new, dtype=np.int64, count=len(self._new))
-            self._known = np.union1d(self._known, folded)
-            self._new = set()  # last, so that no reader misses what moves
-
-
-class CurrentVersions:
-    """The current version of each memory that has more than one."""
-
-    def __init__(self, versions: Mapping[str, int]) -> None:
-        self._versions = dict(versions)
-
-    def version(self, memory_id: str) -> int:
-        """Its current version, if there is such a memory."""
-        return self._versions.get(memory_id, 1)
-
-    def note(self, memory_id: str, version: int) -> None:
-        """Note a committed version; one older than the current changes nothing."""
-        if version > self.version(memory_id):
-            self._versions[memory_id] = version
-
-    def set(self, memory_id: str, version: int) -> None:
-        """Make ``version`` the current one, also where it is older."""
-        if version == 1:
-            self._versions.pop(memory_id, None)
-        else:
-            self._versions[memory_id] = version
-
 
 # What an exact duplicate has in common: content hash, scope and namespace.
 Text = tuple[str, Scope]
@@ -412,26 +352,25 @@ def known_texts(cursor: DuckDBPyConnection, texts: Collection[Text], now: dateti
 
 def scopes_of(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:
     """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
-    if not ids:
-        return {}
-    wanted, parameters = among("id", ids)
-    found = cursor.execute(
-        f"SELECT id, scope FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
-        parameters,
-    ).fetchall()
-    return {memory_id: to_scope(scope) for memory_id, scope in found}
+    return {id_: to_scope(scope) for id_, scope in _of_ids(cursor, "id, scope", ids)}
 
 
 def usage(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Usage]:
     """How often each of ``ids`` was used; those that are not there are left out."""
+    found = _of_ids(cursor, "id, times_injected, last_used", ids)
+    return {id_: usage_of(times, last) for id_, times, last in found}
+
+
+def _of_ids(
+    cursor: DuckDBPyConnection, columns: str, ids: Sequence[str]
+) -> Sequence[tuple[Any, ...]]:
     if not ids:
-        return {}
+        return ()
     wanted, parameters = among("id", ids)
-    found = cursor.execute(
-        f"SELECT id, times_injected, last_used FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
+    return cursor.execute(
+        f"SELECT {columns} FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
         parameters,
     ).fetchall()
-    return {row[0]: usage_of(row[1], row[2]) for row in found}
 
 
 def counts(cursor: DuckDBPyConnection) -> dict[Scope, int]:
@@ -440,50 +379,3 @@ def counts(cursor: DuckDBPyConnection) -> dict[Scope, int]:
         "SELECT scope, count(*) FROM store.memories WHERE forgotten_at IS NULL GROUP BY scope"
     ).fetchall()
     return {to_scope(scope): count for scope, count in found}
-
-
-T = TypeVar("T")
-
-_INTERRUPT_EVERY_S = 0.001
-
-
-class Interruptible(Generic[T]):
-    """Calls ``work`` once. On cancellation ``interrupt`` is called repeatedly until it ends.
-
-    Repeatedly, since DuckDB between two statements loses an interrupt.
-    """
-
-    def __init__(self, work: Callable[[], T], interrupt: Callable[[], None]) -> None:
-        self._work = work
-        self._interrupt = interrupt
-        self._lock = threading.Lock()
-        self._running = False
-        self._cancelled = False
-
-    async def result(self, limiter: CapacityLimiter | None = None) -> T:
-        """The result of ``work``. After a cancellation no thread is left in it."""
-        try:
-            return await anyio.to_thread.run_sync(
-                self._run, abandon_on_cancel=True, limiter=limiter
-            )
-        except get_cancelled_exc_class():
-            with CancelScope(shield=True):
-                await self._end()
-            raise
-
-    def _run(self) -> T:
-        with self._lock:
-            if self._cancelled:
-                raise InterruptedError("the caller was cancelled")
-            self._running = True
-        try:
-            return self._work()
-        finally:
-            self._running = False
-
-    async def _end(self) -> None:
-        with self._lock:
-            self._cancelled = True
-        while self._running:
-            self._interrupt()
-            await anyio.sleep(_INTERRUPT_EVERY_S)

@@ -1,17 +1,28 @@
-"""How the store speaks to DuckDB: opening and copying a file, and statements parsed only once.
+"""How the store speaks to DuckDB: its files, statements parsed only once, and interrupted work.
 
 In DuckDB 2 parsing is half of what a small statement costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+import anyio
+import anyio.to_thread
 import duckdb
+from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class
 from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
 
 # Files that DuckDB 1.5 can read as well, should one have to go back.
 _STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
@@ -19,16 +30,56 @@ _STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
 # cost a checkpoint of 4 s at 100,000 memories, with these 0.1 s.
 _ROW_GROUPS = "ROW_GROUP_SIZE 8192"
 
-PRIVATE = ".subcog-copy-"
-"""How a directory beside the database begins that is to be deleted where a process left it."""
-
-SPILL = f"{PRIVATE}spill."
-"""How one begins that belongs to the database whose name follows."""
+# How a directory beside the database begins that is to be deleted where a process left it.
+_PRIVATE = ".subcog-copy-"
+# How one begins that belongs to the database whose name follows.
+_SPILL = f"{_PRIVATE}spill."
 
 
 def spill_of(path: Path) -> Path:
     """Where DuckDB puts what does not fit into its memory, texts of memories among it."""
-    return path.parent / f"{SPILL}{path.name}"
+    return path.parent / f"{_SPILL}{path.name}"
+
+
+@contextmanager
+def private_directory(parent: Path) -> Iterator[Path]:
+    """A directory inside ``parent`` for this block alone."""
+    with (
+        tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=parent) as private,
+        _opened(Path(private)) as descriptor,
+    ):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # also a killed process lets it go
+        yield Path(private)
+
+
+def remove_left(path: Path) -> None:
+    """Remove what killed processes left beside ``path``, with text that was to be gone."""
+    for private in path.parent.glob(f"{_PRIVATE}*"):
+        with suppress(FileNotFoundError):  # just finished
+            if _is_left(private, path):
+                shutil.rmtree(private)
+
+
+def _is_left(private: Path, path: Path) -> bool:
+    """Whether nobody works in ``private`` any more, of the database ``path`` or another."""
+    owner = private.name.removeprefix(_SPILL)
+    if owner != private.name:
+        return owner == path.name or not private.with_name(owner).exists()
+    with _opened(private) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
@@ -102,3 +153,48 @@ def by_count(sql: Callable[[int], str], *, most: int) -> Callable[[int], Stateme
         return Statement(sql(count))
 
     return statement
+
+
+_INTERRUPT_EVERY_S = 0.001
+
+
+class Interruptible(Generic[T]):
+    """Calls ``work`` once. On cancellation ``interrupt`` is called repeatedly until it ends.
+
+    Repeatedly, since DuckDB between two statements loses an interrupt.
+    """
+
+    def __init__(self, work: Callable[[], T], interrupt: Callable[[], None]) -> None:
+        self._work = work
+        self._interrupt = interrupt
+        self._lock = threading.Lock()
+        self._running = False
+        self._cancelled = False
+
+    async def result(self, limiter: CapacityLimiter | None = None) -> T:
+        """The result of ``work``. After a cancellation no thread is left in it."""
+        try:
+            return await anyio.to_thread.run_sync(
+                self._run, abandon_on_cancel=True, limiter=limiter
+            )
+        except get_cancelled_exc_class():
+            with CancelScope(shield=True):
+                await self._end()
+            raise
+
+    def _run(self) -> T:
+        with self._lock:
+            if self._cancelled:
+                raise InterruptedError("the caller was cancelled")
+            self._running = True
+        try:
+            return self._work()
+        finally:
+            self._running = False
+
+    async def _end(self) -> None:
+        with self._lock:
+            self._cancelled = True
+        while self._running:
+            self._interrupt()
+            await anyio.sleep(_INTERRUPT_EVERY_S)

@@ -21,8 +21,8 @@ from ...bus.values import Memory, Scope
 from . import reads
 from .database import Database
 from .errors import StoreUnavailable, closed
-from .reads import Interruptible
 from .rows import Record, Row, Usage, to_record, to_row
+from .sql import Interruptible
 from .tombstones import EVERYWHERE
 from .wal import Recovery
 from .writer import Writer
@@ -60,20 +60,6 @@ class Store:
         self._clock = clock
         self._writer: Writer | None = None
         self._limiter: CapacityLimiter | None = None
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.database.path
-
-    @property
-    def recovery(self) -> Recovery | None:
-        """What was done to a damaged log at the last opening; None where it was whole."""
-        return self.database.recovery
-
-    def is_in_place(self) -> bool:
-        """Whether file and log are still where they were opened. Looks at the disk."""
-        return self.database.is_in_place()
 
     async def open(self) -> None:
         """Open or create the file; migrate its tables; repair its log, keeping a copy.
@@ -160,11 +146,6 @@ class Store:
         """
         await anyio.to_thread.run_sync(self.database.backup, target)
         self.shrink()
-
-    @property
-    def needs_compaction(self) -> bool:
-        """Whether the file still holds what was forgotten, or left with a team."""
-        return self.database.needs_compaction
 
     async def compact(self) -> None:
         """Rewrite the file without what was forgotten. Writes wait, reads hardly.

@@ -18,7 +18,7 @@ from ...bus.anchors import are_sound
 from ...bus.values import NAMESPACES, Encoding, Memory, Scope
 from ...config.patterns import regex
 from ..models.embedder import Embedder
-from ..search.index import Encoder
+from ..models.encoder import Encoder
 from ..store.rows import Record, Row, content_hash, row_of, times_of, to_record
 from .membership import is_foreign
 from .protocol import Change

@@ -19,7 +19,7 @@ async def test_a_store_that_was_closed_well_needs_no_recovery(store):
     await store.close()
     await store.open()
 
-    assert store.recovery is None
+    assert store.database.recovery is None
 
 
 async def test_a_file_is_tidied_up_after_a_loading_that_was_left_halfway(store):

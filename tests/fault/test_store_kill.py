@@ -69,7 +69,7 @@ async def test_a_store_that_was_killed_opens_without_a_warning_of_damage(tmp_pat
     capture_until_killed(path, 0, 3)
 
     async with opened(path) as store:
-        if store.recovery is None:
+        if store.database.recovery is None:
             assert not caplog.records
         assert sum((await store.counts()).values()) >= 12
 

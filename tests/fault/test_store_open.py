@@ -186,7 +186,7 @@ async def test_an_emptied_file_is_no_database_although_a_log_lies_there(path):
     async with opened(path) as store:
         await store.put([make_row(1)])
         os.truncate(path, 0)
-        assert not store.is_in_place()
+        assert not store.database.is_in_place()
         with pytest.raises(StoreUnavailable, match="is empty"):
             await store.put([make_row(2)])
     log = wal_of(path).read_bytes()

@@ -273,8 +273,8 @@ async def test_a_log_without_its_database_is_kept_aside_and_not_deleted(path):
     assert reasons(path) == ["lost_file"]
 
     async with opened(path) as store:
-        assert store.recovery.kept_aside.read_bytes() == b"the last writes"
-        assert "without its database" in str(store.recovery)
+        assert store.database.recovery.kept_aside.read_bytes() == b"the last writes"
+        assert "without its database" in str(store.database.recovery)
     wal_of(path).unlink(missing_ok=True)
     path.unlink()
     wal_of(path).write_bytes(b"the last writes")

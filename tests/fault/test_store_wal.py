@@ -60,7 +60,7 @@ async def surviving(store) -> list[int]:
 async def test_a_whole_log_is_replayed_without_a_word(path):
     async with opened(path) as store:
         assert await surviving(store) == list(range(ROWS))
-        assert store.recovery is None
+        assert store.database.recovery is None
     assert not wal_of(path).exists() or not wal_of(path).stat().st_size
 
 
@@ -71,7 +71,7 @@ async def test_a_cut_log_gives_what_was_whole_and_keeps_a_copy(path):
 
     async with opened(path) as store:
         assert await surviving(store) == list(range(ROWS - 1))
-        recovery = store.recovery
+        recovery = store.database.recovery
     assert recovery.kept_aside.read_bytes() == before
     assert recovery.kept_aside.stat().st_mode & 0o777 == 0o600
     assert 0 < recovery.dropped_bytes < 4_000
@@ -87,7 +87,7 @@ async def test_a_flipped_byte_costs_only_what_follows_it(path, part):
 
     async with opened(path) as store:
         found = await surviving(store)
-        recovery = store.recovery
+        recovery = store.database.recovery
         assert await store.put([make_row(10_000)]) == (True,)
 
     assert found == list(range(len(found)))
@@ -105,7 +105,7 @@ async def test_a_log_that_ends_in_zeros_gives_what_stands_before_them(path):
 
     async with opened(path) as store:
         assert await surviving(store) == list(range(ROWS - 1))
-        assert store.recovery is not None
+        assert store.database.recovery is not None
 
 
 @pytest.mark.parametrize("position", [0, 2, 9, 30])
@@ -115,10 +115,10 @@ async def test_a_log_with_a_broken_beginning_is_kept_aside_and_told(path, positi
     before = wal.read_bytes()
 
     async with opened(path) as store:
-        if store.recovery is None:  # a byte that means nothing to anybody
+        if store.database.recovery is None:  # a byte that means nothing to anybody
             assert await surviving(store) == list(range(ROWS))
             return
-        assert store.recovery.kept_aside.read_bytes() == before
+        assert store.database.recovery.kept_aside.read_bytes() == before
 
 
 async def test_every_single_damage_is_either_harmless_or_told(path, crashed):
@@ -130,7 +130,7 @@ async def test_every_single_damage_is_either_harmless_or_told(path, crashed):
         flip(wal, position)
         async with opened(path) as store:
             complete = await surviving(store) == list(range(ROWS))
-            assert complete or store.recovery is not None, position
+            assert complete or store.database.recovery is not None, position
     assert len(whole) > 1_200
 
 
@@ -141,7 +141,7 @@ async def test_the_second_opening_after_a_repair_has_nothing_to_tell(path):
         pass
 
     async with opened(path) as store:
-        assert store.recovery is None
+        assert store.database.recovery is None
         assert len(await surviving(store)) == ROWS - 1
     assert len(list(path.parent.glob("*.damaged-*"))) == 1
 
@@ -158,4 +158,4 @@ async def test_nothing_is_ever_written_behind_a_first_entry_that_was_cut(tmp_pat
 
     async with opened(path) as store:
         assert await surviving(store) == [0]
-        assert store.recovery is None
+        assert store.database.recovery is None

@@ -43,7 +43,7 @@ LIBRARIES = {
     },
     "pipeline": {"anyio", "cachetools", "click", "msgspec", "rich"},
 }
-SERVER = "admin connection reads store errors".split()
+SERVER = "address admin connection errors pool reads store".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
     "pipeline/evaluation/captures.py": {"numpy"},
@@ -118,9 +118,9 @@ INNER = {
         "commands": {"agents", "app", "cli", "daemon", "doctor", "evaluation", "imports", "replay"},
     },
 }
-# What every folder of the floor may import although it stands in none: the protocols, and the
-# writing and reading of files.
-OPEN = {"stages/ports.py", "sinks/files.py"}
+# What every folder of the floor may import although it stands in none: the protocols, the writing
+# and reading of files, and how a disk that may hang is asked.
+OPEN = {"stages/ports.py", "sinks/files.py", "sinks/disk.py"}
 # At most so many files, so that a room is seen at one look.
 MAX_FILES = 14
 OWN_MODULES = {"hooks": {path.stem for path in (HOUSE / "hooks").glob("*.py")}}

@@ -34,6 +34,7 @@ PUT_IN = {
         "_VOTED",
         "_said(field)",
         "allowed",
+        "columns",
         "from_there",
         "named",
         "order",

@@ -17,7 +17,8 @@ from msgspec import Struct
 from psycopg import Connection, sql
 
 from ..protocol import TextSearch
-from .connection import VERSION, Address, connect
+from .address import Address
+from .connection import VERSION, connect
 from .errors import explain, unavailable
 
 OLDEST_SERVER = 150_000

@@ -25,7 +25,8 @@ from ...store.rows import Row, times_of, to_memory, to_scope
 from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
 from ..validate import MEMORY_ID
-from .connection import HELLO, Address, HalfVector, checked, greet
+from .address import Address
+from .connection import HELLO, HalfVector, checked, greet
 from .errors import explain, explain_connect, failed
 
 DIMENSIONS = 256

@@ -17,7 +17,8 @@ from ...store.reads import scope_texts
 from ...store.rows import Row, digest, fingerprint_of, to_record, to_scope
 from ..protocol import About, Changes, Cursor, Membership, Project, TeamServer
 from . import reads
-from .connection import Connections, HalfVector, Link, checked
+from .connection import HalfVector, Link, checked
+from .pool import Connections
 from .reads import DIMENSIONS, half_vector, search_text, signed
 
 T = TypeVar("T")

@@ -21,8 +21,8 @@ from subcog.bus.events import (
 )
 from subcog.bus.values import Kept
 from subcog.config.load import load_settings
-from subcog.pipeline.app.captures import ReviewCaptures
 from subcog.pipeline.app.review import SessionReviewer
+from subcog.pipeline.app.review_captures import ReviewCaptures
 from subcog.sinks.sessions import Sessions
 from subcog.sinks.transcripts.reader import Transcripts
 from tests.waiting import PATIENCE_S

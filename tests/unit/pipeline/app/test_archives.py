@@ -4,7 +4,7 @@ import pytest
 from subcog.bus.signals import degraded, fell_back
 from subcog.bus.values import Query, Recalled
 from subcog.pipeline.app import archives
-from subcog.pipeline.app.archives import LazyArchive
+from subcog.pipeline.app.archives import LazyArchive, RedactionCache
 from subcog.stages.ports import RecallUnavailable
 from tests.archives import opened_desk
 from tests.emissions import emitted
@@ -188,3 +188,34 @@ async def test_an_index_that_fails_is_replaced_by_sql_for_good(bench, told):
     again = await late.recall(Query(text="feldspar", scopes=(HERE,)))
     assert again.hits[0].memory.id == kept.memory.id
     assert told == [("index", {"to": "sql", "reason": "failed"})] * 2
+
+
+class Redactor:
+    def __init__(self):
+        self.read = []
+
+    def __call__(self, text, known):
+        self.read.append(text)
+        return text.replace("hunter2", "[password]")
+
+
+def test_a_text_without_a_secret_is_read_once():
+    redactor = Redactor()
+    clean = RedactionCache(redactor)
+    assert clean("plain") == clean("".join(["pl", "ain"])) == "plain"
+    assert redactor.read == ["plain"]
+
+
+def test_a_secret_is_taken_out_every_time():
+    redactor = Redactor()
+    clean = RedactionCache(redactor)
+    assert clean("it is hunter2") == clean("it is hunter2") == "it is [password]"
+    assert len(redactor.read) == 2
+
+
+def test_it_remembers_a_bounded_number():
+    redactor = Redactor()
+    clean = RedactionCache(redactor, max_texts=2)
+    for text in ("a", "b", "c", "c", "b", "a"):
+        clean(text)
+    assert redactor.read == ["a", "b", "c", "a"]

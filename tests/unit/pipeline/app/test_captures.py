@@ -10,7 +10,6 @@ from subcog.bus.ids import next_ulid, ulid
 from subcog.bus.prompts import Marked
 from subcog.bus.values import Kept, Place, Scope
 from subcog.pipeline.app import captures
-from subcog.pipeline.app.archives import RedactionCache
 from subcog.pipeline.app.captures import CaptureService
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"), branch="main")
@@ -95,34 +94,3 @@ async def test_an_end_that_nobody_waits_for_is_no_matter():
     keeper = _keeper(Bus())
     kept = Kept(outcome="stored", namespace="decisions")
     keeper.settle(CaptureSettled(trace="unknown", kept=kept))
-
-
-class Redactor:
-    def __init__(self):
-        self.read = []
-
-    def __call__(self, text, known):
-        self.read.append(text)
-        return text.replace("hunter2", "[password]")
-
-
-def test_a_text_without_a_secret_is_read_once():
-    redactor = Redactor()
-    clean = RedactionCache(redactor)
-    assert clean("plain") == clean("".join(["pl", "ain"])) == "plain"
-    assert redactor.read == ["plain"]
-
-
-def test_a_secret_is_taken_out_every_time():
-    redactor = Redactor()
-    clean = RedactionCache(redactor)
-    assert clean("it is hunter2") == clean("it is hunter2") == "it is [password]"
-    assert len(redactor.read) == 2
-
-
-def test_it_remembers_a_bounded_number():
-    redactor = Redactor()
-    clean = RedactionCache(redactor, max_texts=2)
-    for text in ("a", "b", "c", "c", "b", "a"):
-        clean(text)
-    assert redactor.read == ["a", "b", "c", "a"]

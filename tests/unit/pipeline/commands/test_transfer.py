@@ -11,13 +11,11 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from subcog.bus.results import CopyResult, ForgetResult, ImportResult
-from subcog.pipeline.cli.client import CALL_S, LONG_S, CallFailed, DaemonUnreachable
+from subcog.bus.results import ForgetResult, ImportResult
+from subcog.pipeline.cli.client import CALL_S, CallFailed, DaemonUnreachable
 from subcog.pipeline.cli.main import main
-from subcog.pipeline.commands import memory, sessions, shared, transfer
-from subcog.pipeline.commands.lifecycle import restore_command
+from subcog.pipeline.commands import memory, transfer
 from subcog.pipeline.commands.memory import forget_command
-from subcog.pipeline.commands.sessions import sessions_command
 from subcog.pipeline.imports.formats import Source
 from subcog.pipeline.imports.item import BadImport, Item
 
@@ -34,11 +32,6 @@ def test_a_batch_is_bounded_by_what_is_sent():
     sized = transfer._sized(FILE, source("a", long, long, "b"))
     batches = list(transfer._batches(sized))
     assert [len(batch) for batch in batches] == [2, 2]
-
-
-def test_one_of_them_stays_and_several_stay():
-    assert transfer._forgotten(1, 0) == ("1 memory", True)
-    assert transfer._forgotten(1, 2) == ("1 memory and 2 passages of sessions", False)
 
 
 def test_a_memory_that_fits_into_no_frame_is_refused():
@@ -111,39 +104,6 @@ def test_ctrl_c_after_the_last_memory_interrupts_nothing(monkeypatch, at, interr
 
 
 @pytest.mark.parametrize(
-    ("command", "args", "call"),
-    [
-        (transfer.backup_command, ("file",), "backup"),
-        (restore_command, ("file", "--yes"), "restore_backup"),
-        (forget_command, ("mem_1", "--now"), "forget"),
-        (sessions_command, ("forget", "--project-all", "--yes"), "forget_sessions"),
-    ],
-)
-def test_what_copies_or_rewrites_the_whole_database_may_take_long(
-    command, args, call, monkeypatch, tmp_path
-):
-    waits = {}
-
-    class Client:
-        def call(self, name, kind, params=None, *, within_s=CALL_S):
-            waits[name] = within_s
-            if name == call:
-                raise CallFailed("no matter what")
-            return SimpleNamespace(id="mem_1")
-
-    @contextmanager
-    def daemon():
-        yield Client()
-
-    for module in (shared, transfer, memory, sessions):
-        monkeypatch.setattr(module, "daemon", daemon)
-    monkeypatch.chdir(tmp_path)
-    Path("file").touch()
-    assert isinstance(CliRunner().invoke(command, args).exception, CallFailed)
-    assert waits[call] == LONG_S
-
-
-@pytest.mark.parametrize(
     ("failure", "code"), [(CallFailed("no room"), 1), (DaemonUnreachable("no daemon"), 3)]
 )
 def test_a_forgetting_that_fails_midway_prints_what_is_forgotten_and_why_not_all(
@@ -181,11 +141,3 @@ def test_an_import_that_fails_midway_prints_one_object_which_says_why(monkeypatc
     done = CliRunner().invoke(transfer.import_command, [str(file), "--json"])
     told = json.loads(done.stdout)
     assert (done.exit_code, told["imported"], told["error"]) == (1, 1, "no room")
-
-
-def test_the_time_of_a_copy_is_that_of_this_machines_clock(set_zone):
-    set_zone("Asia/Tokyo")
-    at = "2026-10-02T20:00:00+00:00"
-    copy = CopyResult(file="/b.duckdb", kind="backup", at=at, bytes=1)
-    [line] = transfer._listed([copy])
-    assert line.startswith("2026-10-03 05:00  backup")

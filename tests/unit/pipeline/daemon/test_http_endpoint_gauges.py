@@ -3,7 +3,8 @@ import pytest
 from subcog.bus.values import Scope
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import INDEXING
-from subcog.pipeline.app.archives import Conversations, LazyArchive
+from subcog.pipeline.app.archives import LazyArchive
+from subcog.pipeline.app.conversations import Conversations
 from subcog.pipeline.app.team import Team
 from subcog.pipeline.daemon.http_endpoint import Gauges
 from subcog.sinks.indexes.topic_index import TopicIndex

@@ -9,7 +9,8 @@ import pytest
 
 from subcog.bus.events import ForgetRequested
 from subcog.config.settings import BackupSettings
-from subcog.pipeline.app.archives import Conversations, LazyArchive
+from subcog.pipeline.app.archives import LazyArchive
+from subcog.pipeline.app.conversations import Conversations
 from subcog.pipeline.daemon import upkeep
 from subcog.pipeline.daemon.backups import Backups
 from subcog.pipeline.daemon.upkeep import (
@@ -160,7 +161,7 @@ async def test_a_compaction_that_fails_is_tried_again(bench, late):
     await forget_one(bench)
     await bench.archive.store.close()
     assert not await compact_if_needed(late)
-    assert bench.archive.needs_compaction
+    assert bench.archive.store.database.needs_compaction
 
 
 async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
@@ -169,7 +170,7 @@ async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
     asked, done = [], anyio.Event()
 
     def quiet_s():
-        asked.append(bench.archive.needs_compaction)
+        asked.append(bench.archive.store.database.needs_compaction)
         if not asked[-1]:
             done.set()
         return 0.0 if len(asked) < 3 else upkeep.QUIET_S

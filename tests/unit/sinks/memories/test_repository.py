@@ -95,7 +95,7 @@ async def test_only_who_may_read_a_memory_may_forget_it(bench):
     assert not (await forget(bench, kept.id, (ELSEWHERE,))).found
     assert not (await forget(bench, "mem_missing")).found
     assert await bench.find("quartzite") == [kept.id]
-    assert not bench.archive.needs_compaction
+    assert not bench.archive.store.database.needs_compaction
 
 
 async def test_a_forgotten_text_is_nowhere_on_disk_after_compacting(bench, tmp_path):
@@ -105,18 +105,18 @@ async def test_a_forgotten_text_is_nowhere_on_disk_after_compacting(bench, tmp_p
     await bench.archive.store.checkpoint()
     assert files_with(tmp_path, "quartzite")
     await forget(bench, first.id)
-    assert bench.archive.needs_compaction
+    assert bench.archive.store.database.needs_compaction
     await bench.archive.compact()
     assert files_with(tmp_path, "quartzite") == []
     assert files_with(tmp_path, "Alembic")
-    assert not bench.archive.needs_compaction
+    assert not bench.archive.store.database.needs_compaction
 
 
 async def test_a_compaction_that_was_due_is_still_due_for_the_next_daemon(tmp_path):
     async with opened_desk(tmp_path) as bench:
         await forget(bench, (await bench.keep(TEXT)).memory.id)
     async with opened_desk(tmp_path) as bench:
-        assert bench.archive.needs_compaction
+        assert bench.archive.store.database.needs_compaction
         await bench.archive.compact()
     assert files_with(tmp_path, "quartzite") == []
 
@@ -173,9 +173,9 @@ async def test_what_is_forgotten_while_its_topics_are_noted_is_not_noted(bench):
         for _ in range(int(limiter.total_tokens)):
             group.start_soon(anyio.to_thread.run_sync, free.wait, PATIENCE_S)
         await until(lambda: not limiter.available_tokens)
-        group.start_soon(bench.archive.note_topics, MemoriesStored(trace="t", stored=stored))
+        group.start_soon(bench.archive.mentions.note, MemoriesStored(trace="t", stored=stored))
         await until(lambda: limiter.statistics().tasks_waiting)
-        bench.archive.drop_topics(gone)
+        bench.archive.mentions.drop(gone)
         free.set()
     assert memories[1].id in bench.archive.topics
     assert memories[0].id not in bench.archive.topics
@@ -219,7 +219,7 @@ async def test_without_a_model_memories_are_kept_and_found_by_text(bench):
 async def test_a_store_that_cannot_be_read_is_let_go_of(tmp_path, monkeypatch):
     async with opened_desk(tmp_path) as bench:
         await bench.keep(TEXT)
-        database = bench.archive.store.path
+        database = bench.archive.store.database.path
         await bench.archive.close()
 
         async def unreadable():

@@ -8,7 +8,8 @@ import pytest
 from subcog.bus.values import Query
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.search.index import Encoder, Index
+from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.search.index import Index
 from subcog.sinks.search.retriever import Search
 from subcog.sinks.search.sql_index import SqlIndex
 from subcog.sinks.store.rows import Row

@@ -1,22 +1,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from datetime import timedelta
 
-import anyio
-import duckdb
-import numpy as np
 import pytest
-from anyio import CapacityLimiter, create_task_group, fail_after
-from anyio.lowlevel import checkpoint
 
 from subcog.bus.values import Provenance
 from subcog.sinks.store import reads
-from subcog.sinks.store.reads import CurrentVersions, Filter, Fingerprints, Interruptible
+from subcog.sinks.store.reads import Filter
 from subcog.sinks.store.rows import fingerprint
 from tests.stores import ALL, ELSEWHERE, HERE, ME, START, make_row, opened
-from tests.waiting import PATIENCE_S
 
 
 def test_scopes_are_written_as_the_tables_hold_them():
@@ -74,115 +67,6 @@ async def test_memories_are_looked_up_by_id_and_not_searched_for(tmp_path):
 
     assert text.count("Index Scan") == 1
     assert "Sequential Scan" not in text
-
-
-def test_fingerprints_are_known_from_the_start_or_since():
-    prints = Fingerprints(np.array([5, -3, 9], dtype=np.int64))
-    prints.update([7, None, -(2**63)])
-
-    assert all(each in prints for each in (5, -3, 9, 7, -(2**63)))
-    assert not any(each in prints for each in (0, 6, 2**63 - 1))
-
-
-def test_very_many_new_fingerprints_are_sorted_in(monkeypatch):
-    monkeypatch.setattr(reads, "_FOLDED", 10)
-    prints = Fingerprints(np.array([1_000], dtype=np.int64))
-    for number in range(25):
-        prints.update([number])
-
-    assert all(number in prints for number in (*range(25), 1_000))
-    assert len(prints._new) < 10
-
-
-def test_a_memory_that_never_changed_is_in_its_first_version():
-    changed = CurrentVersions({"a": 4})
-    changed.note("a", 3)
-    changed.note("b", 2)
-
-    assert [changed.version(each) for each in "abc"] == [4, 2, 1]
-
-
-async def test_the_result_comes_through():
-    assert await Interruptible(lambda: 7, lambda: None).result() == 7
-
-
-async def test_an_error_comes_through():
-    def work() -> None:
-        raise KeyError("x")
-
-    with pytest.raises(KeyError):
-        await Interruptible(work, lambda: None).result()
-
-
-async def test_a_cancelled_query_has_ended_when_its_caller_goes_on():
-    began, ended = threading.Event(), threading.Event()
-    connection = duckdb.connect()
-
-    def work() -> None:
-        began.set()
-        try:
-            connection.execute("SELECT count(*) FROM range(1000000) a, range(1000000) b").fetchall()
-        finally:
-            ended.set()
-
-    with fail_after(PATIENCE_S):
-        async with create_task_group() as tasks:
-            tasks.start_soon(Interruptible(work, connection.interrupt).result)
-            await anyio.to_thread.run_sync(began.wait)
-            tasks.cancel_scope.cancel()
-    assert ended.is_set()
-    connection.close()
-
-
-async def test_an_interrupt_that_comes_too_early_is_repeated():
-    asked, stop = threading.Semaphore(0), threading.Event()
-    times = 0
-
-    def work() -> None:
-        stop.wait(20)
-
-    def interrupt() -> None:
-        nonlocal times
-        times += 1
-        asked.release()
-        if times == 3:
-            stop.set()
-
-    began = threading.Event()
-
-    def begin() -> None:
-        began.set()
-        work()
-
-    with fail_after(PATIENCE_S):
-        async with create_task_group() as tasks:
-            tasks.start_soon(Interruptible(begin, interrupt).result)
-            await anyio.to_thread.run_sync(began.wait)
-            tasks.cancel_scope.cancel()
-    assert times >= 3  # one more may come before the work has ended
-
-
-async def test_work_that_was_cancelled_while_it_waited_is_never_done():
-    limiter, release = CapacityLimiter(1), threading.Event()
-    done: list[str] = []
-    began = threading.Event()
-
-    def first() -> None:
-        began.set()
-        release.wait(20)
-        done.append("first")
-
-    with fail_after(PATIENCE_S):
-        async with create_task_group() as tasks:
-            tasks.start_soon(Interruptible(first, lambda: None).result, limiter)
-            await anyio.to_thread.run_sync(began.wait)
-            async with create_task_group() as others:
-                second = Interruptible(lambda: done.append("second"), lambda: None)
-                others.start_soon(second.result, limiter)
-                await checkpoint()
-                others.cancel_scope.cancel()
-            release.set()
-    assert done == ["first"]
 
 
 # --- lists ---------------------------------------------------------------------------------------

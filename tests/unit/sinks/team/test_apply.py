@@ -96,7 +96,7 @@ async def test_a_pulled_tombstone_beats_everything(store):
     applied = await apply(store, feed(tombstone(ID, ORG, seq=1), change(after(mine), seq=2)))
 
     assert applied.forgotten == ((ID, ORG),)
-    assert store.needs_compaction
+    assert store.database.needs_compaction
     assert await waiting(store) == []
     assert await store.put([after(after(mine))]) == (False,)
     assert await store.history(ID, [ORG]) == ()

@@ -164,13 +164,13 @@ async def test_what_left_is_off_the_disk_after_the_next_compaction(store, tmp_pa
     await store.put([org(1, content="mine is the zebra")])
     await apply(store, feed(change(org(2, content="theirs is the okapi"), "bob")))
     await store.checkpoint()
-    assert not store.needs_compaction
+    assert not store.database.needs_compaction
 
     await store.replica.leave()
-    assert store.needs_compaction
+    assert store.database.needs_compaction
     await store.compact()
 
-    assert not store.needs_compaction
+    assert not store.database.needs_compaction
     data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"okapi" not in data
     assert b"zebra" in data

@@ -242,7 +242,7 @@ async def test_a_version_is_rewritten_while_it_waits_and_not_after(store):
     assert await store.replica.rewrite(clean) is True
 
     assert (await current(store)).content == "the secret [redacted]"
-    assert store.needs_compaction, "the old text is still in the file"
+    assert store.database.needs_compaction, "the old text is still in the file"
     [entry] = await store.replica.outbox(limit=1)
     assert entry.row == clean
     await store.replica.sent([entry.seq])

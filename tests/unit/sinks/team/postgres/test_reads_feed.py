@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from subcog.bus.values import BRINGS_BACK, Encoding, Provenance, Query, Scope
 from subcog.sinks.store.rows import Row
-from subcog.sinks.team.postgres.connection import Address, Link
+from subcog.sinks.team.postgres.address import Address
+from subcog.sinks.team.postgres.connection import Link
 from subcog.sinks.team.postgres.store import _put
 from subcog.sinks.team.protocol import Changes, Cursor, TeamUnavailable
 from tests.machines import machine

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from ...bus.events import ReviewRequested
 from ...bus.values import LEARN
-from ...sinks.project.git import head_commit
-from ...sinks.project.reflog import Checkout, HeadLogs
-from .disk import Disk
+from ..disk import Disk
+from .git import head_commit
+from .reflog import Checkout, HeadLogs
 
 WITHIN_S = 5.0
 """So long a disk may take: a review has no deadline of its own."""

@@ -10,8 +10,9 @@ from subcog.bus.events import ReviewRequested
 from subcog.bus.sessions import Message, Passage, SessionInfo
 from subcog.bus.values import Scope
 from subcog.config.load import load_settings
-from subcog.pipeline.app import archives
-from subcog.pipeline.app.archives import Conversations, LazyArchive, NotStored
+from subcog.pipeline.app import conversations
+from subcog.pipeline.app.archives import LazyArchive, NotStored
+from subcog.pipeline.app.conversations import Conversations
 from subcog.sinks.passages import table
 from subcog.sinks.passages.forgotten import EPOCH, Forgotten
 from subcog.sinks.store.errors import StoreUnavailable
@@ -107,9 +108,9 @@ async def test_there_is_none_before_the_first(held):
 
 
 async def test_a_start_waits_for_what_is_being_loaded_but_not_for_long(held, monkeypatch):
-    monkeypatch.setattr(archives, "_PATIENCE_S", 0.001)
+    monkeypatch.setattr(conversations, "_PATIENCE_S", 0.001)
     assert await before(held) == []
-    monkeypatch.setattr(archives, "_PATIENCE_S", 60)
+    monkeypatch.setattr(conversations, "_PATIENCE_S", 60)
     found = []
 
     async def ask():

@@ -14,7 +14,7 @@ from subcog.bus.events import CaptureSettled, ReviewRequested
 from subcog.bus.values import AUTO_CAPTURED, LEARN, Kept, Noted, Provenance, Recalled
 from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
-from subcog.pipeline.app.captures import ReviewCaptures
+from subcog.pipeline.app.review_captures import ReviewCaptures
 from subcog.sinks.project.git import head_commit
 from subcog.stages.capture.closings import find_closings
 from subcog.stages.capture.review import Statement

@@ -2,8 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.search.index import Encoder
-from subcog.sinks.store.rows import Row
+from subcog.sinks.models.encoder import Encoder
 from tests.stores import make_row
 
 
@@ -29,14 +28,13 @@ def test_what_comes_from_another_model_is_encoded_anew(embedder):
     encoder = Encoder()
     encoder.embedder = embedder
     stale, memory = make_row(1), make_row(2).memory
-    current = Row(memory, encoder.encode(memory))
-    refreshed = encoder.refresh([stale, current])
+    current = encoder.encode(memory)
+    refreshed = encoder.refresh([(stale.memory, stale.encoding), (memory, current)])
     assert refreshed[0] == (stale.memory, encoder.encode(stale.memory))
-    assert refreshed[1][1] is current.encoding
+    assert refreshed[1][1] is current
 
 
 def test_without_a_model_what_is_stored_is_taken_as_it_is():
     row = make_row()
-    assert Encoder().refresh([row]) == [(row.memory, row.encoding)]
-    other = replace(row, encoding=replace(row.encoding, model="another"))
-    assert Encoder().refresh([other])[0][1].model == "another"
+    of_another = (row.memory, replace(row.encoding, model="another"))
+    assert Encoder().refresh([of_another]) == [of_another]

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from subcog.bus.events import ReviewRequested
 from subcog.bus.values import LEARN
-from subcog.pipeline.app import checkouts
-from subcog.pipeline.app.checkouts import Checkouts
+from subcog.sinks.project import checkouts
+from subcog.sinks.project.checkouts import Checkouts
 from subcog.sinks.project.reflog import Checkout
 from tests.fakes import NOW, PLACE
 from tests.waiting import PATIENCE_S
