@@ -196,6 +196,7 @@ async def _checked(app: App, backup: Path) -> AsyncIterator[Path]:
     There is one at a time, since all have one name, by which ``doctor`` knows what is left of one.
     """
     async with app.opening:
+        await app.archive.wait_until_settled()  # what is being opened cannot be replaced
         copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
         try:
             await _check(app, copy, backup)

@@ -17,6 +17,7 @@ from msgspec import UNSET
 from ...bus.results import (
     CaptureResult,
     CodePlace,
+    CopiesResult,
     HistoryResult,
     MemoryResult,
     SaidAround,
@@ -30,6 +31,7 @@ from ...bus.results import (
 from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
+from ..cli.counts import memories
 from .memory import namespace_choice, show_capture
 from .shared import (
     by,
@@ -152,8 +154,8 @@ def restore_command(what: str, version: int | None, bring_back: bool | None, yes
     A superseded or expired memory is found again; with --version it gets that version's content.
     With a FILE written by `subcog backup`, the current database is first moved aside, and its path
     is printed. In a terminal it says first what would go, and asks. What was forgotten since the
-    backup was made stays forgotten unless you bring it back. `latest` is the newest of the backups
-    that subcog makes by itself.
+    backup was made stays forgotten unless you bring it back. `latest` is the newest backup, made by
+    subcog itself or by `subcog backup`.
     """
     if _MEMORY.fullmatch(what.strip()) and not Path(what).is_file():
         memory = call("restore", MemoryResult, {"id": what, "version": version})
@@ -171,10 +173,15 @@ def restore_command(what: str, version: int | None, bring_back: bool | None, yes
 
 
 def _newest_backup() -> str:
-    backup = call("status", StatusResult).backup
-    if backup is None or backup.newest is None:
+    """Of the copies; their list may be lost with the database, but not the folder of backups."""
+    with daemon() as client:
+        copies = client.call("copies", CopiesResult).copies
+        files = [copy.file for copy in copies if copy.kind == "backup"]
+        if not files and (seen := client.call("status", StatusResult).backup) and seen.newest:
+            files = [seen.newest]
+    if not files:
         raise click.ClickException("there is no backup yet; `subcog backup FILE` makes one")
-    return backup.newest
+    return files[-1]
 
 
 @click.command()
@@ -360,7 +367,7 @@ def _counter() -> Iterator[Callable[[int], None]]:
 
     def count(number: int) -> None:
         if shown:
-            click.echo(f"\r{number} memories", err=True, nl=False)
+            click.echo(f"\r{memories(number)}", err=True, nl=False)
 
     yield count
     if shown:
@@ -375,10 +382,10 @@ def _show(answer: StaleResult) -> None:
         click.echo(f"      {shorten(memory.content, 100)}")
         places = (_place(one) for one in memory.code.anchors if one.state != "unchanged")
         click.echo(f"      {shorten(', '.join(places), 160)}")
-    told = f"{answer.compared} of {answer.looked_at} memories name code of this project"
-    click.echo(f"{told}; of {len(answer.memories)} it changed or is gone")
+    of_all = f"{answer.compared:,} of {memories(answer.looked_at)}"
+    click.echo(f"{of_all} name code of this project; that of {len(answer.memories):,} has changed")
     if answer.unknown:
-        click.echo(f"of {answer.unknown} it could not be found out in time; ask again", err=True)
+        click.echo(f"that of {answer.unknown:,} was not compared in time; ask again", err=True)
 
 
 def _place(one: CodePlace) -> str:

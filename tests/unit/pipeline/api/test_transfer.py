@@ -102,6 +102,7 @@ async def test_without_a_database_yet_nothing_is_kept_aside(tmp_path):
         await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
         await app.unload()
         app.archive.depart()
+        app.archive.fail("there is no database")
         app.paths.database.unlink()
         restored = await backups.restore(app, tmp_path / "b.duckdb")
         assert restored.kept_aside is None

@@ -1,0 +1,29 @@
+"""Counts and reasons as people read them."""
+
+from __future__ import annotations
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 memory``, ``1,204 memories``; ``many`` is ``one`` with an "s" unless given."""
+    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+
+
+def memories(number: int) -> str:
+    """So many memories: "1 memory", "1,204 memories"."""
+    return counted(number, "memory", "memories")
+
+
+_DEGRADED = {
+    "index.loading": "the index was still being loaded, and SQL searched: ask again in a moment",
+    "index.failed": "the index could not be loaded, and SQL searched: `subcog doctor` tells why",
+    "index.off": "SQL searched, as the index is switched off",
+    "reranker.cut": "there was no time to rerank every memory",
+    "embedder.unavailable": "only words were searched for, as the embedding is not loaded",
+    "embedder.changed": "only words were searched for: the embedding is not the one of the index",
+}
+
+
+def degraded_search(reason: str, mode: str) -> str:
+    """Why an answer may be worse than usual, with the name that metrics have for it."""
+    told = _DEGRADED.get(reason, f"only {mode} search answered")
+    return f"{told}; {reason}"
