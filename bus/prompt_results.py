@@ -27,7 +27,7 @@ ABSTAINED = {
     "in_instructions": "the agent's own files of instructions say it already",
     "low_confidence": "what the prompt asks for is not sure enough",
     "machine_turn": "no person typed the prompt",
-    "no_intent": "the prompt asks for nothing that is searched for",
+    "no_intent": "the prompt does not ask for anything that memory is searched for",
     "no_room": "what is relevant does not fit into the budget",
     "nothing_relevant": "nothing that is remembered is relevant enough",
     "search_unavailable": "memories cannot be searched at the moment",

@@ -91,8 +91,9 @@ class StatusResult(Result, frozen=True, kw_only=True):
 
     ``sessions`` and ``passages``, what is kept of them, are None then too, and where sessions are
     switched off. ``problem`` says why memories cannot be loaded. ``backup`` is None where none are
-    made, and ``damage`` says what was found damaged and set aside. ``running`` is set by the
-    command line.
+    made, and ``damage`` says what was found damaged and set aside. ``late_prompts`` were answered
+    with nothing since the daemon started, as there was no time. ``running`` is set by the command
+    line.
     """
 
     pid: int
@@ -111,6 +112,7 @@ class StatusResult(Result, frozen=True, kw_only=True):
     clients: int
     mcp_sessions: int
     inboxes: dict[str, int]
+    late_prompts: int
     max_rss_mb: int
     llm: ModelStatus | None
     team: TeamSummary | None

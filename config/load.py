@@ -248,6 +248,17 @@ def _complain_of_variable(name: str, known: Mapping[str, str]) -> str:
     return f"environment: unknown variable {_cut(name)}; {hint}"
 
 
+_KINDS = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "array": "a list",
+    "object": "a table",
+}
+_NOT_OF_KIND = re.compile(r"Expected `(?P<kind>[a-z]+)`, got .*")
+
+
 def _decode(text: str, default: object, name: str) -> object:
     """Read a variable as the type that its default has."""
     try:
@@ -261,7 +272,7 @@ def _decode(text: str, default: object, name: str) -> object:
     try:
         return msgspec.convert(text.strip(), type(default), strict=False)
     except msgspec.ValidationError:
-        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
+        kind = _KINDS[type(default).__name__]
         raise SettingsError(f"environment: {name} = {_shown(text)}; allowed: {kind}") from None
 
 
@@ -283,6 +294,9 @@ def _explain(complaint: str, origins: tuple[Origin, ...]) -> str:
     what, _, path = complaint.partition(" - at `$.")
     path = path.rstrip("`")
     choices = _choices(path)
+    expected = _NOT_OF_KIND.fullmatch(what)
+    if expected and not choices:
+        choices = _KINDS.get(expected["kind"], "")
     allowed = (
         f"allowed: {choices}" if choices else what.replace("`", "").replace("Expected", "allowed:")
     )

@@ -24,6 +24,7 @@ from ...bus.prompt_results import (
 from ...bus.prompts import Parsed, ProjectAnswer, Verdict
 from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
+from .counts import counted
 
 _IN_BRIEF = 4
 
@@ -96,7 +97,7 @@ def _stages(answer: ExplainResult) -> Table:
     for told in _work(understood):
         table.add_row("", Text(told))
     degraded = f" ({', '.join(enrich.degraded)})" if enrich.degraded else ""
-    table.add_row("enrich", Text(f"{enrich.candidates} candidates{degraded}"))
+    table.add_row("enrich", Text(f"{counted(enrich.candidates, 'candidate')}{degraded}"))
     for told in _known(understood):
         table.add_row("", Text(told))
     table.add_row("classify", Text(_intent(classify)))
@@ -191,7 +192,10 @@ def _candidates(inject: InjectStep, limit: int | None) -> Table:
 def use_in_a_line(use: UseResult) -> str:
     """What became of a memory when it was shown, and where that puts its floor."""
     seen = [f"{kind.replace('_', ' ')} {count}" for kind, count in use.counts.items()]
-    told = ", ".join((f"shown {use.shown} times in {use.sessions} sessions", *seen))
+    if not (use.shown or seen):
+        return "never shown"
+    shown = f"shown {counted(use.shown, 'time')} in {counted(use.sessions, 'session')}"
+    told = ", ".join((shown, *seen))
     return (
         f"{told}: helps {use.mean:.0%} ({use.low:.0%}–{use.high:.0%}), floor {use.floor_shift:+.2f}"
     )
@@ -243,7 +247,7 @@ def _outcome(answer: ExplainResult) -> RenderableType:
         return nothing
     context = Panel(
         Text(answer.context),
-        title=f"injected, {answer.inject.tokens} tokens",
+        title=f"injected, {counted(answer.inject.tokens, 'token')}",
         title_align="left",
         border_style="dim",
     )
@@ -284,7 +288,7 @@ def _rows(trace: Trace) -> Iterator[tuple[str, str]]:
         won, lost = conflict.winner, conflict.loser
         yield "", f"{won.id} ({won.score}) over {lost.id} ({lost.score})"
     yield "classify", _classified(trace.classify)
-    yield "inject", inject.abstained or f"{len(inject.memories)}, {inject.tokens} tokens"
+    yield "inject", inject.abstained or f"{len(inject.memories)}, {counted(inject.tokens, 'token')}"
     for verdict in inject.verdicts:
         yield "", f"{'✓' if verdict.injected else '·'} {verdict.id} {verdict.why}"
     for told in inject.sessions:
@@ -299,7 +303,7 @@ def _enriched(found: TracedEnrichment) -> str:
     names = ("similar_tasks", "patterns", "gotchas", "resolved", "conflicts")
     counts = {name.replace("_", " "): len(getattr(found, name)) for name in names}
     parts = [f"{count} {name}" for name, count in counts.items() if count]
-    return ", ".join([f"{found.candidates} candidates", *parts, *found.degraded])
+    return ", ".join([counted(found.candidates, "candidate"), *parts, *found.degraded])
 
 
 def _classified(told: TracedIntent) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ...bus.service_results import SqlResult, SqlViewsResult
 from ...stages.text.unicode import cut, one_line, visible
+from .counts import counted
 
 _MAX_CELL_CHARS = 2_000
 # So wide that nothing is cut or wrapped.
@@ -32,7 +33,7 @@ def show_rows(answer: SqlResult) -> None:
     if answer.rows:
         console.print(table)
     more = "; there are more: --limit" if answer.more else ""
-    rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
+    rows = counted(len(answer.rows), "row")
     console.print(Text(f"{rows} in {answer.took_ms:.0f} ms{more}", style="dim"))
 
 

@@ -26,6 +26,7 @@ from ...bus.service_results import (
 from ...stages.text.envelope import age_in_words, author_name
 from ...stages.text.unicode import cut, name_line, one_line, visible
 from .client import Client
+from .counts import counted, degraded_search, memories
 
 if TYPE_CHECKING:
     from ...sinks.team.postgres.admin import Initialised
@@ -45,15 +46,6 @@ PATIENCE_S = 15.0
 GOES_ON = "the daemon continues; `subcog team status` shows the progress"
 
 
-def count(memories: int) -> str:
-    """So many memories: "1 memory", "1,204 memories"."""
-    return "1 memory" if memories == 1 else f"{memories:,} memories"
-
-
-def _changes(number: int) -> str:
-    return "1 change" if number == 1 else f"{number:,} changes"
-
-
 def joining(preview: JoinResult) -> Iterator[str]:
     """What joining would send and bring, before anybody agreed to it."""
     yield _who(preview)
@@ -70,7 +62,7 @@ def joining(preview: JoinResult) -> Iterator[str]:
 def joined(answer: JoinResult) -> Iterator[str]:
     """What became of it."""
     yield f"joined the team {name_line(answer.team)} as {author_name(answer.member)}"
-    yield f"  sending {count(answer.leaves)}; `subcog team status` shows the progress"
+    yield f"  sending {memories(answer.leaves)}; `subcog team status` shows the progress"
 
 
 def sharing(preview: ShareResult) -> Iterator[str]:
@@ -81,7 +73,7 @@ def sharing(preview: ShareResult) -> Iterator[str]:
         yield f"  {author_name(preview.shared_by)} already shares it"
     if preview.warning:
         yield f"  warning: {preview.warning}"
-    yield f"what leaves this machine: {count(preview.leaves)}, and every later one of it"
+    yield f"what leaves this machine: {memories(preview.leaves)}, and every later one of it"
 
 
 def prepared(done: Initialised) -> Iterator[str]:
@@ -104,8 +96,8 @@ def prepared(done: Initialised) -> Iterator[str]:
 def left(answer: LeaveResult, file: Path | None = None) -> Iterator[str]:
     """That it is done; ``file`` are the settings that had an address of a team's server."""
     yield f"left the team {name_line(answer.team)}"
-    yield f"  removed from this machine: {count(answer.removed)} that others wrote"
-    yield f"  yours are kept: {count(answer.kept)}"
+    yield f"  removed from this machine: {memories(answer.removed)} that others wrote"
+    yield f"  yours are kept: {memories(answer.kept)}"
     if file is not None and (answer.url_removed or answer.url_of_another):
         yield f"  {_address(answer, file)}"
 
@@ -119,8 +111,8 @@ def _address(answer: LeaveResult, file: Path) -> str:
 def unshared(answer: UnshareResult) -> Iterator[str]:
     """What became of a project that is no longer shared from here."""
     yield f"{name_line(answer.name)} is no longer shared with the team from this machine"
-    yield f"  removed from this machine: {count(answer.removed)} that others wrote"
-    yield f"  yours are kept: {count(answer.kept)}"
+    yield f"  removed from this machine: {memories(answer.removed)} that others wrote"
+    yield f"  yours are kept: {memories(answer.kept)}"
     yield "  what was sent before stays with the team"
     if answer.listed:
         yield "  your colleagues keep sharing it"
@@ -129,13 +121,13 @@ def unshared(answer: UnshareResult) -> Iterator[str]:
 def leaving(preview: LeaveResult, file: Path | None = None) -> Iterator[str]:
     """What leaving would take off this machine; ``file`` is as in ``left``."""
     yield _who(preview)
-    yield f"removed from this machine: {count(preview.removed)} that others wrote"
-    yield f"yours are kept: {count(preview.kept)}"
+    yield f"removed from this machine: {memories(preview.removed)} that others wrote"
+    yield f"yours are kept: {memories(preview.kept)}"
     yield "what you sent stays with the team"
     if file is not None:
         yield _address(preview, file)
     if preview.unsent:
-        yield f"your changes that were never sent: {_changes(preview.unsent)}"
+        yield f"your changes that were never sent: {counted(preview.unsent, 'change')}"
 
 
 def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
@@ -156,13 +148,14 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
     yield _row("to receive", _remaining(status.remaining))
     yield _row("sent", _moved(status.sent, status.last_push, now))
     yield _row("received", _moved(status.received, status.last_pull, now))
-    counted = (("conflicts", status.conflicts, CONFLICTS), ("skipped", status.skipped, SKIPPED))
-    for name, number, why in counted:
+    problems = (("conflicts", status.conflicts, CONFLICTS), ("skipped", status.skipped, SKIPPED))
+    for name, number, why in problems:
         if number:
             yield _row(name, f"{number:,}: {why}")
     organisation = status.organisation
     yield _row(
-        "organisation", f"{count(organisation.here)}, {organisation.received:,} of them by others"
+        "organisation",
+        f"{memories(organisation.here)}, {organisation.received:,} of them by others",
     )
     for project in status.projects:
         yield _row("project", _project(project))
@@ -191,14 +184,14 @@ def found(answer: TeamRecallResult) -> Iterator[str]:
     if answer.skipped:
         yield f"({answer.skipped} more could not be shown as memories)"
     if answer.degraded:
-        yield f"({answer.degraded}: searched by {answer.mode} alone)"
+        yield f"({degraded_search(answer.degraded, answer.mode)})"
 
 
 def in_a_line(team: TeamSummary) -> str:
     """The team of a daemon's status."""
     problem = team.problem
     state = f"not connected ({problem.reason})" if problem else _step(team)
-    waiting = f", to send {_changes(team.outbox)}" if team.outbox else ""
+    waiting = f", to send {counted(team.outbox, 'change')}" if team.outbox else ""
     return f"{name_line(team.team)} as {author_name(team.member)}: {state}{waiting}"
 
 
@@ -228,7 +221,7 @@ def _step(status: TeamStatusResult | TeamSummary) -> str:
 def _waiting(status: TeamStatusResult, now: datetime) -> str:
     if not status.outbox:
         return "nothing"
-    return f"{_changes(status.outbox)}, the oldest {_ago(status.oldest, now)}"
+    return f"{counted(status.outbox, 'change')}, the oldest {_ago(status.oldest, now)}"
 
 
 def _moved(changes: int, contact: datetime | None, now: datetime) -> str:
@@ -238,14 +231,14 @@ def _moved(changes: int, contact: datetime | None, now: datetime) -> str:
 def _remaining(changes: int | None) -> str:
     if changes is None:
         return "unknown"
-    return _changes(changes) if changes else "nothing"
+    return counted(changes, "change") if changes else "nothing"
 
 
 def _project(project: SharedProject) -> str:
     who = author_name(project.shared_by)
     by = f", shared by {who}" if who else ""
     way = "" if project.sends else "; received only, `subcog team share` sends too"
-    return f"{name_line(project.name)}: {count(project.here)}{by}{way}"
+    return f"{name_line(project.name)}: {memories(project.here)}{by}{way}"
 
 
 def _shared(project: TeamProject) -> str:

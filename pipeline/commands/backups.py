@@ -11,6 +11,7 @@ import click
 from ...bus.results import CopiesResult, CopyResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ..cli.client import LONG_S
+from ..cli.counts import counted, memories
 from .shared import (
     call,
     confirm,
@@ -34,7 +35,7 @@ def backup_command(file: Path) -> None:
     FILE must not exist yet. The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
     """
     answer = call("backup", BackupResult, {"file": str(file.absolute())}, within_s=LONG_S)
-    show(answer, [f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}"])
+    show(answer, [f"{memories(answer.memories)}, {answer.bytes:,} bytes: {answer.file}"])
 
 
 def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
@@ -54,7 +55,7 @@ def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
         answer = client.call("restore_backup", RestoreResult, params, within_s=LONG_S)
     if printed_as_json(answer):
         return
-    click.echo(f"restored {answer.memories} memories from {answer.file}")
+    click.echo(f"restored {memories(answer.memories)} from {answer.file}")
     if answer.kept_aside:
         click.echo(f"the former database is kept as {answer.kept_aside}")
     _show_forgotten_since(answer)
@@ -97,17 +98,17 @@ def _show_forgotten_since(answer: RestoreResult) -> None:
             )
 
 
-def _forgotten(memories: int, passages: int) -> tuple[str, bool]:
+def _forgotten(forgotten: int, passages: int) -> tuple[str, bool]:
     """``1 memory and 3 passages``, without what there is none of, and whether that is just one."""
     parts = [
-        f"{count} {one if count == 1 else many}"
+        counted(count, one, many)
         for count, one, many in (
-            (memories, "memory", "memories"),
+            (forgotten, "memory", "memories"),
             (passages, "passage of sessions", "passages of sessions"),
         )
         if count
     ]
-    return " and ".join(parts), memories + passages == 1
+    return " and ".join(parts), forgotten + passages == 1
 
 
 @click.command()
@@ -136,6 +137,8 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
         if not files:
             show({"copies": copies}, _listed(copies))
             return
+        if strangers := [file for file in files if file not in every]:
+            raise click.UsageError(f"{strangers[0]} is no copy that subcog keeps or has made")
         if not yes:
             confirm(f"Delete {', '.join(files)}?")
         answer = client.call("remove_copies", RemovedCopies, {"files": files})

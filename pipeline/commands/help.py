@@ -96,7 +96,7 @@ def _show_command(names: Sequence[str]) -> None:
         if not printed_as_json({"command": name, "text": text}):
             click.echo(text)
         return
-    near = difflib.get_close_matches(name.lower(), [*TOPICS, *COMMANDS], n=1)
+    near = difflib.get_close_matches(name.lower(), [*TOPICS, *COMMANDS], n=1, cutoff=0.7)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TOPICS)}"
     raise click.BadParameter(f"there is no topic {name}; {hint}", param_hint="TOPIC")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,6 +22,7 @@ from ...bus.service_results import (
     StatusResult,
 )
 from ...config.load import Origin
+from ..cli.counts import counted, memories
 from .shared import (
     MAX_LISTED,
     call,
@@ -161,6 +161,9 @@ def _show_status(answer: StatusResult) -> None:
         click.echo(f"  {'team':<12} {in_a_line(answer.team)}")
     if answer.backup is not None:
         click.echo(f"  {'backups':<12} {describe_backups(answer.backup)}")
+    if answer.late_prompts:
+        late = f"{counted(answer.late_prompts, 'prompt')} got nothing, for want of time"
+        click.echo(f"  {'late':<12} {late}")
     for damage in answer.damage:
         click.echo(f"  {'damage':<12} {damage}")
     for name in ("memories", "sessions", "passages", "database", "socket", "metrics_url", "log"):
@@ -304,7 +307,7 @@ def _list(found: Iterable[object], limit: int) -> None:
 def _outcome(inject: TracedInjection) -> str:
     if inject.abstained:
         return f"nothing injected: {inject.abstained}"
-    return f"{len(inject.memories)} memories, {inject.tokens} tokens"
+    return f"{memories(len(inject.memories))}, {counted(inject.tokens, 'token')}"
 
 
 @click.command()
@@ -328,14 +331,13 @@ def stats_command(days: int) -> None:
     if printed_as_json(answer):
         return
     busy = [day for day in answer.days if any(count for count in astuple(day)[1:])]
-    zone = datetime.now().astimezone().tzname()
-    click.echo(_COLUMNS.format(f"day ({zone})", *_COUNTED))
+    click.echo(_COLUMNS.format("day", *_COUNTED))
     for day in busy:
         counts = ("–" if count is None else f"{count:,}" for count in astuple(day)[1:])
         click.echo(_COLUMNS.format(day.day, *counts))
     if not busy:
         click.echo(f"nothing in {days} days")
-    click.echo(f"\n{answer.memories:,} memories, {answer.unused:,} of them never shown")
+    click.echo(f"\n{memories(answer.memories)}, {answer.unused:,} of them never shown")
     for memory in answer.most_used:
         times = "once" if memory.used == 1 else f"{memory.used} times"
         click.echo(f"  used {times}: {memory.id}  {shorten(memory.summary, 70)}")
@@ -343,7 +345,7 @@ def stats_command(days: int) -> None:
 
 # The names of the fields of DayStats after the day, as people read them.
 _COUNTED = ("prompts", "served", "tokens", "shown", "used", "corrected", "asked", "unasked")
-_COLUMNS = "{:<17}" + "{:>11}" * len(_COUNTED)
+_COLUMNS = "{:<10}" + "".join(f"{{:>{max(8, len(name) + 1)}}}" for name in _COUNTED)
 
 
 def describe_index(index: IndexStatus) -> str:

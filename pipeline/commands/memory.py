@@ -26,6 +26,7 @@ from ...bus.sessions import FoundSessions
 from ...bus.values import NAMESPACES
 from ...stages.text.markup import namespace_of
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
+from ..cli.counts import degraded_search
 from .shared import (
     MAX_LISTED,
     Failure,
@@ -149,7 +150,7 @@ def recall_command(
     if not answer.memories:
         click.echo("nothing found")
     if answer.degraded:
-        click.echo(f"({answer.degraded}: searched by {answer.mode} alone)", err=True)
+        click.echo(f"({degraded_search(answer.degraded, answer.mode)})", err=True)
 
 
 def _recall_sessions(query: str, limit: int) -> None:

@@ -32,6 +32,7 @@ from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
 from ..cli.client import LONG_S, CallFailed, Client, DaemonLate, DaemonUnreachable
+from ..cli.counts import counted, memories
 from .shared import (
     MAX_LISTED,
     Failure,
@@ -78,7 +79,7 @@ def list_sessions(limit: int = 20) -> None:
         return
     for session in answer.sessions:
         click.echo(f"{local_time(session.began_at)}  {session.id}{_where(session)}")
-        click.echo(f"      {session.passages} passages: {shorten(session.opening, 80)}")
+        click.echo(f"      {counted(session.passages, 'passage')}: {shorten(session.opening, 80)}")
     if not answer.sessions:
         click.echo("no sessions; `subcog learn` reads those that are on the disk")
 
@@ -147,9 +148,10 @@ def forget_sessions(
         answer = client.call("forget_sessions", ForgetSessionsResult, params, within_s=LONG_S)
     if printed_as_json(answer):
         return
-    click.echo(f"forgotten: {answer.sessions} sessions, {answer.passages} passages")
+    sessions = counted(answer.sessions, "session")
+    click.echo(f"forgotten: {sessions}, {counted(answer.passages, 'passage')}")
     if answer.memories:
-        click.echo(f"  and {answer.memories} memories captured from them automatically")
+        click.echo(f"  and {memories(answer.memories)} captured from them automatically")
     if session_id is None:
         click.echo(
             "  what was said until then is not learned later, from unread transcripts either; "
@@ -340,15 +342,17 @@ def _show_plan(plan: LearnPlan) -> None:
     for one in plan.transcripts:
         click.echo(f"{one.bytes / 1e6:>8.2f} MB  {one.client:<7} {one.project}")
         click.echo(f"             {one.file}")
-    click.echo(f"{len(plan.transcripts)} transcripts, {plan.bytes / 1e6:.1f} MB to be read")
+    transcripts = counted(len(plan.transcripts), "transcript")
+    click.echo(f"{transcripts}, {plan.bytes / 1e6:.1f} MB to be read")
     if plan.gone:
         click.echo(f"left out: {plan.gone} whose project is not there any more")
 
 
 def _show_learned(answer: LearnedAll) -> None:
     click.echo(
-        f"read {answer.bytes / 1e6:.1f} MB of {answer.sessions} sessions in {answer.seconds:.0f} s"
-        f": {answer.passages} passages, {answer.memories} memories, {answer.tasks} records of tasks"
+        f"read {answer.bytes / 1e6:.1f} MB of {counted(answer.sessions, 'session')}"
+        f" in {answer.seconds:.0f} s: {counted(answer.passages, 'passage')}"
+        f", {memories(answer.memories)}, {counted(answer.tasks, 'task record')}"
     )
     if answer.gone:
         click.echo(f"  left out: {answer.gone} whose project is not there any more")

@@ -209,7 +209,8 @@ def _report(changes: list[Change], notes: list[str], dry_run: bool) -> None:
         return
     for change in changes:
         would = "would be " if dry_run and change.action != "unchanged" else ""
-        click.echo(f"{change.file}: {would}{change.action}")
+        what = "subcog's entries " if change.action == "removed" else ""
+        click.echo(f"{change.file}: {what}{would}{change.action}")
         if change.backup is not None:
             click.echo(f"  backup: {change.backup}")
         if dry_run:

@@ -175,6 +175,7 @@ def confirm(question: str) -> None:
     except click.Abort as error:
         if somebody_is_there() or not isinstance(error.__context__, EOFError):
             raise
+        click.echo(err=True)  # the question still stands on its line
         raise click.UsageError("no terminal to ask on: confirm with --yes") from None
     if not agreed:
         click.echo("nothing was changed", err=True)

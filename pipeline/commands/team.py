@@ -24,6 +24,7 @@ from ..agents.settings_file import SettingsUnreadable
 from ..agents.toml_settings import remove_setting, write_setting
 from ..cli import team_view as view
 from ..cli.client import Client
+from ..cli.counts import memories
 from .memory import namespace_choice
 from .shared import (
     ask,
@@ -155,7 +156,7 @@ def share(project: str, yes: bool, dry_run: bool) -> None:
             return
         ask(view.sharing(preview), "Share it?", yes)
         answer = client.call("team-share", ShareResult, asked | {"yes": True})
-    show(answer, [f"shared; {view.count(answer.leaves)}"])
+    show(answer, [f"shared; {memories(answer.leaves)}"])
 
 
 @team_command.command()

@@ -315,6 +315,7 @@ class Daemon:
             clients=self._server.connections,
             mcp_sessions=self._mcp.sessions,
             inboxes=self._app.bus.depths(),
+            late_prompts=self._entrance.late_prompts,
             max_rss_mb=usage.ru_maxrss // 1024,
             llm=convert(llm.status(), ModelStatus) if llm else None,
             team=convert(self._app.team.status(), TeamSummary | None),

@@ -14,6 +14,7 @@ from ...bus.service_results import StatusResult
 from ...config.settings import HttpSettings, SessionsSettings
 from ...stages.text.envelope import author_name
 from ...stages.text.unicode import name_line, visible
+from ..cli.counts import counted
 
 Repair = Callable[[], tuple[str, ...]]
 
@@ -149,8 +150,19 @@ def examine_reranker(status: StatusResult | None) -> Finding:
         return failed("reranking", str(error), "reinstall subcog: one of its files is damaged")
     seen = "the reranker is available"
     if status is not None and status.index is not None and status.index.reranks_cut:
-        seen += f"; there was no time for all of it at {status.index.reranks_cut} questions"
+        cut = counted(status.index.reranks_cut, "question")
+        seen += f"; there was no time for all of it at {cut}"
     return passed("reranking", seen)
+
+
+def examine_time(status: StatusResult | None) -> Iterator[Finding]:
+    """Whether prompts got nothing for want of time; nothing is told where none did."""
+    if status is None or not status.late_prompts:
+        return
+    seen = f"{counted(status.late_prompts, 'prompt')} got nothing since the daemon started, for "
+    seen += "want of time: the machine was busy"
+    mend = "if it happens often, raise hook.total_ms, at most for so long a prompt waits"
+    yield Finding(check="time", ok=True, seen=seen, mend=mend)
 
 
 def examine_index(status: StatusResult | None) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ from .findings import (
     examine_reranker,
     examine_sessions,
     examine_team,
+    examine_time,
     failed,
     passed,
 )
@@ -72,6 +73,7 @@ class Installation:
         yield from _http(self._paths, self._env, self.status)
         yield examine_reranker(self.status)
         yield from examine_index(self.status)
+        yield from examine_time(self.status)
         yield examine_model(self.status)
         yield examine_team(self.status)
         yield examine_project(_project(self._paths, self._env) if self.status else None)

@@ -112,6 +112,7 @@ class HookHandler:
         self.places = Places(app.projects, app.user)
         self.damage = DamageNotice(app.paths, app.archive)
         self.afterwards = Afterwards()
+        self.late_prompts = 0
 
     def _left_s(self, fields: dict[str, str], *, keeps: bool) -> float:
         """How long this hook may still take: longer while the memories are being loaded.
@@ -165,11 +166,16 @@ class HookHandler:
             return replace(out, body=body, take_back=_both(take_back, out.take_back))
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
+            self._note_late(event)
             return self._with_greeting_alone(heard, _unanswered("timeout", payload))
         except (StageFailed, BusClosed, ValueError, RecursionError) as error:
             facts = {"error": type(error).__name__}
             _log.warning("a hook was answered without context after an error", extra=facts)
             return _unanswered("failed", payload)
+
+    def _note_late(self, event: str) -> None:
+        """Count a prompt that memories were not searched for in time, for ``subcog doctor``."""
+        self.late_prompts += event == "UserPromptSubmit"
 
     def _with_greeting_alone(self, heard: TranslatedHook, out: HookAnswer) -> HookAnswer:
         """``out``, which holds nothing, with the session's greeting where that was made in time."""
@@ -201,6 +207,7 @@ class HookHandler:
         if hook and published is not None:
             if self._load.sheds(published, left_s=left_s):
                 emit(degraded, "entrance", reason="hook.crowded")
+                self._note_late(event)
                 return HookAnswer(NOTHING, "crowded")
             with self._load.inside():
                 async with self._greetings.made_meanwhile(call.session, deadline, wanted=is_prompt):

@@ -40,7 +40,8 @@ def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | Capt
     named = namespace_of(event.namespace) if event.namespace else None
     namespace = named or detect_namespace(content)
     if not content:
-        return _declined(event, namespace, "the text is empty")
+        why = "nothing is left of the text to keep" if event.text.strip() else "the text is empty"
+        return _declined(event, namespace, why)
     if len(content) > max_chars:
         return _declined(event, namespace, f"the text is longer than {max_chars} characters")
     extra = (event.namespace,) if event.namespace and named is None else ()

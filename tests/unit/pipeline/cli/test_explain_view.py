@@ -82,7 +82,7 @@ def test_a_page_shows_what_memory_has_on_a_prompt():
         "mem_win",
         "over mem_lose",
         "parse 0.30 ms, enrich 2.00 ms",
-        "nothing is injected: the prompt asks for nothing",
+        "nothing is injected: the prompt does not ask for anything",
     ):
         assert told in page
 
@@ -106,7 +106,7 @@ def test_a_page_tells_what_became_of_a_question_about_the_project():
 
 def test_a_page_with_addresses_alone_still_tells_why_nothing_is_quoted():
     page = drawn(explanation(msgspec.structs.replace(answer("hm", Enrichment()), context="More:")))
-    assert "nothing is injected: the prompt asks for nothing" in page
+    assert "nothing is injected: the prompt does not ask for anything" in page
     assert "More:" in page
 
 
@@ -166,7 +166,7 @@ def test_in_brief_what_is_shown_comes_first_and_the_rest_is_counted():
         ["·", "[decisions]", f"mem_{number}"] for number in range(3)
     ]
     assert "below the floor" in page
-    assert "nothing is injected: the prompt asks for nothing" in page
+    assert "nothing is injected: the prompt does not ask for anything" in page
     assert "--full shows 4 more candidates" in page
     assert "parse" not in page
 

@@ -16,7 +16,6 @@ from subcog.pipeline.cli.team_view import (
     MAX_FOUND_CHARS,
     PATIENCE_S,
     POLL_S,
-    count,
     follow,
     found,
     in_a_line,
@@ -262,11 +261,8 @@ def test_what_the_server_found_says_whose_it_is_and_that_the_team_has_it():
     less = {"memories": [], "skipped": 2, "mode": "text", "degraded": "embedder.unavailable"}
     said = lines(found(make_result(TeamRecallResult, FOUND | less)))
     assert "nothing found\n(2 more could not be shown as memories)" in said
-    assert said.endswith("(embedder.unavailable: searched by text alone)")
+    assert said.endswith("; embedder.unavailable)")
 
-
-def test_counts_are_words():
-    assert (count(1), count(0), count(12345)) == ("1 memory", "0 memories", "12,345 memories")
     assert "1,207 memories" in lines(joined(make_result(JoinResult, PREVIEW)))
 
 

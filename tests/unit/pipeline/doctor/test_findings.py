@@ -12,9 +12,18 @@ from subcog.pipeline.doctor.findings import (
     examine_reranker,
     examine_sessions,
     examine_team,
+    examine_time,
 )
 from subcog.sinks.models.cross_encoder import CrossEncoder
 from tests.fakes import make_quoting, make_result
+
+
+def test_prompts_that_got_nothing_for_want_of_time_are_told():
+    assert list(examine_time(make_result(StatusResult, {}))) == []
+    (found,) = examine_time(make_result(StatusResult, {"late_prompts": 3}))
+    assert found.ok
+    assert "3 prompts got nothing" in found.seen
+    assert "hook.total_ms" in found.mend
 
 
 def test_where_candidates_can_be_read_it_is_well():
