@@ -224,17 +224,16 @@ def _beside_the_point(
 ) -> Iterator[tuple[str, str]]:
     """The ids of those that share words with the question and no more, each with why.
 
-    Whether it is about another thing is asked of what has the ``least`` relevance to be shown, and
-    was not found by other words for the thing.
+    Whether it is about another thing is asked of what has the ``least`` relevance to be shown.
     """
     asked = read_asked(parsed)
     for one in candidates:
         if asked.refuses(one.memory.content, one.relevance):
             yield one.memory.id, NOT_MEANT
             continue
-        if one.relevance < least or one.hit.in_other_words:
+        if one.relevance < least:
             continue
-        if mismatch := entity_mismatch(parsed, one.text):
+        if mismatch := entity_mismatch(parsed, one.text, reworded=one.hit.in_other_words):
             yield one.memory.id, mismatch
 
 

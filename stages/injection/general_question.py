@@ -19,6 +19,7 @@ from ...config.patterns import regex
 from ..language.topics import ASKING_WORDS
 from ..language.words import STOP_WORDS, TECHNOLOGIES, fold, words_of
 from ..statements.canonical import canonical
+from .things import Text
 
 _MAX_CHARS = 160
 _READ_CHARS = 2000
@@ -41,21 +42,25 @@ _WHAT = r"(?:what(?: exactly)? (?:is|are)|what's|whats|define|explain)"
 _WORDS = r"[^\s,;:?!`\"'/_]+(?: [^\s,;:?!`\"'/_]+){0,3}?"
 _THING = rf"(?P<a>an? )?(?P<thing>{_WORDS})"
 _OTHER = rf"(?P<other>{_WORDS})"
+_PROGRAM = r"(?P<other>[^\s,;:?!`\"'/_]+(?: [^\s,;:?!`\"'/_]+)?)"
 _SIDES = r"(?:better|worse|faster|slower|safer|cheaper|easier|simpler|lighter|newer|older) than"
 _EACH = r"(?: (?:per|a|an) \w+)?"
 
-# The first form that a question has counts.
+# The first form that a question has counts, but for what is done within no program.
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("never", regex(r"(?!.*\bknow\b).*\b(?:in general|generally speaking)")),
     ("named", regex(rf"what do(?:es)? {_THING} (?:stand for|abbreviate)")),
     ("named", regex(rf"{_WHAT} (?:the )?(?:meaning|definition|formula) (?:of|for) {_THING}")),
     ("named", regex(rf"{_WHAT} {_THING}'s (?:meaning|definition|formula)")),
     ("meant", regex(rf"what do(?:es)? {_THING} mean(?P<other> in \w+)?")),
+    ("within", regex(rf"(?:{_WHAT} )?(?:the )?differences? between (?P<thing>.+) in {_PROGRAM}")),
     ("sides", regex(rf"(?:{_WHAT} )?(?:the )?differences? between {_THING} and {_OTHER}")),
     ("sides", regex(rf"(?:explain |compare )?{_THING} (?:vs\.?|versus) {_OTHER}(?:, which .*)?")),
     ("sides", regex(rf"(?:is|are) {_THING} (?:the same as|{_SIDES}) {_OTHER}(?: for .*)?")),
     ("command", regex(r"what do(?:es)? (?P<thing>\w+(?: \S+){0,7}?) (?:do|show|print|return)")),
     ("likely", regex(rf"{_WHAT} (?:an? )?(?:good|reasonable|typical) .+|best practices? .+")),
+    ("within", regex(r"how (?:to|(?:do|can|would) (?:i|you|one)) (?P<thing>\w+ .+) (?:in|on) "
+                     rf"(?:an? )?{_PROGRAM}")),
     ("likely", regex(r"how (?:do|can|would|to)(?: (?:i|you|one))? \w+ (?=.*\ban? )(?P<thing>.+)")),
     ("bought", regex(r"(?:what|which) .+ should i (?:buy|get)\b.*")),
     ("shared", regex(rf"how do(?:es)? {_THING} (?:work|(?P<other>[a-z]+(?: .*)?))")),
@@ -74,13 +79,16 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("priced", regex(rf"how (?:much|expensive) (?:is|are) {_THING}{_EACH}")),
     ("priced", regex(rf"(?:how much|what) do(?:es)? {_THING} cost{_EACH}")),
     ("able", regex(rf"(?:is|are) {_THING} (?:written|made|built|compatible) \w+ (?P<other>.+)")),
+    ("able", regex(rf"(?:is|are) {_THING} (?P<other>\w+[ -]complian(?:t|ce))")),
     ("able", regex(rf"do(?:es)? (?:the )?{_THING} (?:support|offer|sell|make) (?P<other>.+)")),
     ("defined", regex(rf"{_WHAT} {_THING}(?P<other> in (?:\w+ learning|\w+))?")),
 )  # fmt: skip
 
+_OF_ANY = regex(r"\ban?\b")
 # Where they are compared the project's own are meant.
 _PLACES = frozenset("staging prod production dev local main master develop ci test tests".split())
 _COMMANDS = frozenset("kubectl curl grep sed awk rsync ssh gh psql npx git docker make".split())
+_PROGRAMS = frozenset("excel word photoshop chrome firefox safari gdscript gimp figma".split())
 _NUMBER = regex(r"(?:^|\s)\d|\d{3}")
 _PARTICIPLE = regex(r"\w+(?:ed|ing)")
 _SHORT = 5
@@ -144,7 +152,9 @@ def read_general(text: str) -> General | None:
         return None
     for form, pattern in _FORMS:
         if asked := pattern.fullmatch(folded):
-            return _general(form, asked, text)
+            one = _general(form, asked, text)
+            if one is not None or form != "within":
+                return one
     return None
 
 
@@ -153,11 +163,12 @@ def _general(form: str, asked: re.Match[str], text: str) -> General | None:
     groups = asked.groupdict()
     thing, other = groups.get("thing") or "", groups.get("other") or ""
     if "the" in other.split() or (
-        form not in ("likely", "command") and not STOP_WORDS.isdisjoint(thing.split())
+        form not in ("likely", "command", "within") and not STOP_WORDS.isdisjoint(thing.split())
     ):
         return None
-    written = text[slice(*asked.span("thing"))] if thing else ""
-    one = General(form, thing, other, known=_is_known(written, form), article=groups.get("a") or "")
+    written = text[slice(*asked.span("other" if form == "within" else "thing"))] if thing else ""
+    known = _is_known(written, form)
+    one = General(form, thing, other, known=known, article=groups.get("a") or "")
     return one if _MAY_BE.get(form, _always)(one) else None
 
 
@@ -166,6 +177,8 @@ def _is_known(written: str, form: str) -> bool:
     words = written.split()
     folded = [fold(word) for word in words]
     technologies = folded[-2:] in _LANGUAGES or not TECHNOLOGIES.isdisjoint(folded)
+    if form == "within":
+        return not (TECHNOLOGIES | _PROGRAMS).isdisjoint(folded)
     if form in ("likely", "shared", "able"):
         return technologies or (form != "likely" and any(map(_is_name, words)))
     return bool(words) and all(_is_name(word) or fold(word) in TECHNOLOGIES for word in words)
@@ -220,7 +233,7 @@ def _is_known_thing(one: General) -> bool:
 
 
 _MAY_BE: Mapping[str, Callable[[General], bool]] = {
-    **dict.fromkeys(("old", "free", "priced", "able", "shared"), _is_known_thing),
+    **dict.fromkeys(("old", "free", "priced", "able", "shared", "within"), _is_known_thing),
     "meant": _may_be_meant,
     "defined": _may_be_defined,
     "sides": _compares,
@@ -234,7 +247,8 @@ _MAY_BE: Mapping[str, Callable[[General], bool]] = {
 
 _DEFINES = (
     r"(?<![\w-]){}\)? ?(?:=|(?:means?|stands? for|(?:is|are)(?: short for)?"
-    r"(?! (?:not|no|now|never|on|in|at|only|\w+ed|\w+ing)\b))\b|\()"
+    r"(?! (?:not|no|now|never|on|in|at|only|here|there|set|kept|run|built|made|sent|\w+ed|\w+ing)"
+    r"\b))\b|\()"
 )
 _OWN = (
     r"(?<![\w-])(?:(?:the|our) |`){}(?![\w-])|(?<![\w-]){}(?:: | \d|, (?:the|our|an?)\b)"
@@ -249,6 +263,8 @@ def _defines(one: General, text: str, relevance: float) -> bool:
 def _tells_what_it_is(one: General, text: str, relevance: float) -> bool:
     """A definition; of a word that nobody else may know, also what names it as the project's."""
     own = _OWN.replace("{}", re.escape(one.thing))
+    if one.known:  # "the Twilio account" is none of theirs
+        own = own.replace("(?:the|our) ", "our ")
     theirs = one.article or not TECHNOLOGIES.isdisjoint(one.thing.split())
     return _defines(one, text, relevance) or (not theirs and re.search(own, text) is not None)
 
@@ -274,9 +290,9 @@ _TOLD: Mapping[str, re.Pattern[str]] = {
     "reached": regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)"),
     "away": regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b"),
     "old": regex(r"\b(?:old|age|aged|born|birthday|years?|since)\b"),
-    "up": regex(r"\b(?:dead|broken?|crash\w*|fail\w*|hang\w*|hung|down(?:time)?|up(?:time)?"
-                r"|off(?:line)?|outages?|online|maintenance|stopped|reach\w*|available|unavailable"
-                r"|status)\b"),
+    "up": regex(r"\b(?:dead|broken?|crash\w*(?! (?:report|dump|log))|fail\w*|hang\w*|hung"
+                r"|down(?:time)?|up(?:time)?|off(?:line)?|outages?|online|maintenance|stopped"
+                r"|reach\w*|available|unavailable|status)\b"),
     "free": regex(r"\b(?:plan|bills?|spend|chf|eur|usd|gbp|bus[ls]|free|costs?|paid|pays?|prices?"
                   r"|licen[cs]\w+|open|cheap|expensive)\b"),
     "priced": regex(r"\b(?:bills?|spend|spent|chf|gbp|plan|a (?:month|year)|free|costs?|paid|pays?"
@@ -290,9 +306,21 @@ def _tells(one: General, text: str, relevance: float) -> bool:
 
 
 def _says_other(one: General, text: str, relevance: float) -> bool:
-    """Whether it has a word of what is asked of the thing."""
-    said = map(canonical, words_of(text))
-    return not frozenset(map(canonical, words_of(one.other))).isdisjoint(said)
+    """Whether it has a word of the thing, and of what is asked of it."""
+    said = frozenset(map(canonical, words_of(text)))
+    asked = (frozenset(map(canonical, words_of(each))) for each in (one.thing, one.other))
+    return not any(map(said.isdisjoint, asked))
+
+
+def _is_within(one: General, text: str, relevance: float) -> bool:
+    """Whether it speaks of the program that is asked about, or of what may stand for it.
+
+    Where that is asked of any such thing ("a linter"), it has to be relevant as well.
+    """
+    if _OF_ANY.search(one.thing) and relevance < _SURELY:
+        return False
+    told = Text(text)
+    return all(map(told.names, Text(one.other).words))
 
 
 _ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {
@@ -305,6 +333,7 @@ _ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {
     "likely": lambda one, text, relevance: relevance >= _SURELY,
     "shared": _shares,
     "able": _says_other,
+    "within": _is_within,
     "private": lambda one, text, relevance: one.other in text,
     "defined": _tells_what_it_is,
 }

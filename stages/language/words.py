@@ -86,6 +86,11 @@ def word_list(name: str) -> frozenset[str]:
     return frozenset(_LISTS[name].split())
 
 
+def word_rows(name: str) -> list[str]:
+    """The lines of the list called ``name``. Raises ``KeyError`` where there is none."""
+    return _LISTS[name].strip().splitlines()
+
+
 FILLERS = word_list("fillers")
 """What people begin a sentence with, or put in between, without saying anything."""
 

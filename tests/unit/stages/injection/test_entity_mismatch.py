@@ -1,7 +1,8 @@
 import pytest
 
 from subcog.stages.injection.entity_mismatch import entity_mismatch
-from tests.fakes import make_parsed
+from subcog.stages.parse import parse
+from tests.fakes import make_parsed, make_prompt
 
 
 def mismatch(prompt, memory):
@@ -24,6 +25,19 @@ def mismatch(prompt, memory):
         ("what lag is fine for group mail-writer?", "Lag on group shipment-enricher pages us"),
         ("freshness SLA of mart_bookings?", "The SLA of mart_invoices is 07:30"),
         ("ok, and where is the Oslo office?", "We meet at the Bergen office, second floor"),
+        ("who's our contact at UPS?", "Yusuf is our contact at DHL for API keys."),
+        ("what is team Falcon's lead called?", "Heron's lead is Tomasz Wilk since Monday"),
+        ("where does crane-api log to?", "gate-api logs to Loki, and nowhere else"),
+        ("when is the backup of the customs database?", "Backup of the yard database: 01:15"),
+        ("how much is the parking fee?", "cleaning fee is 1100 NOK from january"),
+        ("has the Xbox devkit arrived?", "PS5 devkit still stuck in customs"),
+        ("where is the Gothenburg site hosted?", "The site in Oslo moved to Scaleway"),
+        ("how long does the jumphost jmp07 boot?", "through jumphost jmp03, it boots for ages"),
+        ("who owns the icon set?", "The design system is owned by Leonie."),
+        ("who approves access to the finance share?", "approver for test db access is Katrin"),
+        ("who sends the yearly report?", "The weekly report is sent by Marta on Fridays."),
+        ("minimum windows version?", "Minimum supported macOS is 12 Monterey."),
+        ("which database does the demo environment use?", "Production's database is Aurora"),
     ],
 )
 def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
@@ -50,6 +64,15 @@ def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
         ("who leads team Herron?", "Grace leads team Heron"),
         ("who owns the custms pipeline?", "Marta owns the customs_declarations pipeline"),
         ("who knows the lab’s number?", "the lab's number is 4471"),
+        ("is the playstation devkit here yet?", "PS5 devkit still stuck in customs"),
+        ("which box is host mx3?", "The hosts mx1 to mx4 are on four boxes"),
+        ("who owns billing?", "Every squad owns what it wrote"),
+        ("who retrains the model, and when?", "Retraining is done by hand: Ingrid does it"),
+        ("who reviews it?", "Two people review a change of the schema"),
+        ("who pays for the database?", "Finance pays for Postgres"),
+        ("can I deploy from windows?", "deploys run on Linux only"),
+        ("which cluster is production on?", "k8s-2, and staging is a VM on it"),
+        ("what runs daily, and what weekly?", "the index is rebuilt hourly"),
         ("does tabulith._score stay?", "the API is what's in tabulith/__init__.py"),
     ],
 )
@@ -62,9 +85,23 @@ def test_it_says_which_thing_it_is_about():
     assert said == "it speaks of Heron, and not of Falcon"
 
 
+def test_what_was_found_by_other_words_may_call_a_thing_otherwise_but_not_by_another_name():
+    parsed = make_parsed(question="who owns the icon set?").parsed
+    assert entity_mismatch(parsed, "The design system is owned by Leonie", reworded=True) == ""
+    parsed = make_parsed(question="who owns crane-api?").parsed
+    assert entity_mismatch(parsed, "gate-api belongs to Osprey", reworded=True)
+
+
 def test_of_several_questions_each_has_to_be_about_another_thing():
     parsed = make_parsed(parts=("who leads team Falcon?", "who leads the mailer?")).parsed
     assert entity_mismatch(parsed, "team Heron leads the mailer") == ""
+
+
+def test_a_question_for_one_of_a_kind_is_not_two():
+    question = "which database does the demo environment use?"
+    parsed = parse(make_prompt(question)).parsed
+    assert len(parsed.parts) > 1
+    assert entity_mismatch(parsed, "Production's database is Aurora PostgreSQL 15")
 
 
 def test_a_long_memory_without_sentences_is_read_as_well():

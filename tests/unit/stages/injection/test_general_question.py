@@ -41,6 +41,13 @@ def refuses(prompt, memory, relevance=0.95):
         ("who is the CEO of Multraship?", "the order API of Multraship answers 200 with HTML"),
         ("when does Frau Lindner's holiday end?", "VAT: Frau Lindner insists on net prices"),
         ("how old is Selin?", "small PRs, Selin can't review more"),
+        ("how do I round VAT in Excel?", "VAT rounding: NAV rounds per line, shop per invoice"),
+        ("difference between decimal and float in C#?", "quantities decimal, float lost cents"),
+        ("how do I install RabbitMQ on macos", "we'll go with NATS, RabbitMQ is out"),
+        ("is Plausible GDPR compliant?", "fonts self hosted, google fonts is a no (GDPR)"),
+        ("is Sentry down?", "Crash reports go to Sentry, in the EU region"),
+        ("what is Twilio?", "the Twilio account is in the vault, under sms"),
+        ("what is redis?", "Celery with Redis is set up in jobs/beat.py"),
         ("what does trace level mean in kafka?", "log lines have ts, trace and level; kafka too"),
     ],
 )
@@ -62,6 +69,10 @@ def test_what_only_shares_a_name_with_a_general_question_is_refused(prompt, memo
         ("is staging down?", "staging is off at weekends"),
         ("how much is Codemagic per month?", "Codemagic: 95 EUR a seat"),
         ("does Mapbox support offline tiles?", "Mapbox: tiles are kept for offline rides"),
+        ("how do I release a build on macos?", "macOS builds are released from the Mac mini"),
+        ("how do I search for text in postgres?", "the database has an index for search of text"),
+        ("how do I reach prod in kubernetes?", "k8s: prod is reached by Teleport"),
+        ("is Plausible GDPR compliant?", "Plausible: the lawyer says GDPR is fine with it"),
         ("how does ArgoCD roll things out?", "everything is rolled out by ArgoCD"),
     ],
 )
@@ -70,7 +81,12 @@ def test_what_answers_a_general_question_is_not(prompt, memory):
 
 
 @pytest.mark.parametrize(
-    "prompt", ["how do I write a ruff plugin?", "how do I write a linter in Go?"]
+    "prompt",
+    [
+        "how do I write a ruff plugin?",
+        "how do I write a linter in Go?",
+        "how do I write a style in ruff?",
+    ],
 )
 def test_where_nothing_else_tells_relevance_does(prompt):
     assert refuses(prompt, "code style: ruff with line length 100", 0.8)
