@@ -53,6 +53,7 @@ FILLER = frozenset(
 TYPES = frozenset("float double real decimal varchar any unknown object number string".split())
 """Names of types, which stand where no library and no call does."""
 
+_JOINTS = regex(r"[\s_.-]+")
 _TYPE_HEAD = regex(r"([A-Z][a-z]+)[A-Z]\w*")
 _STEM = 5
 _MOST_LINES = 8
@@ -72,8 +73,8 @@ class Written(Struct, frozen=True, dict=True):
     said: str
 
     def identifiers(self) -> set[str]:
-        """Those that are new, folded; a ``FloatField`` is a ``float`` as well."""
-        new = set(IDENTIFIER.findall(self.added)) - set(IDENTIFIER.findall(self.removed))
+        """Those of what is new, folded; a ``FloatField`` is a ``float`` as well."""
+        new = set(IDENTIFIER.findall(self.added))
         ran = IDENTIFIER.findall("\n".join(self.commands))
         heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
         named = {name.casefold().removesuffix("-binary") for name in new.union(ran)}
@@ -81,7 +82,7 @@ class Written(Struct, frozen=True, dict=True):
 
     def changes(self) -> Iterator[str]:
         """What it sets ("set debug"), and each word of what it takes away ("gone 2gi"), folded."""
-        yield from (f"set {name.casefold()}" for name in set(_SET.findall(self.added)))
+        yield from (f"set {squeezed(name)}" for name in set(_SET.findall(self.added)))
         yield from (f"gone {name.casefold()}" for name in set(TOKEN.findall(self.removed)))
 
     @cached_property
@@ -146,6 +147,11 @@ def _imported(code: str) -> set[str]:
 def without_comments(lines: tuple[str, ...]) -> str:
     """The ``lines`` of code as one text; what only explains them is left out."""
     return "\n".join(_COMMENT_BEHIND.sub("", line) for line in lines if not _COMMENT.match(line))
+
+
+def squeezed(name: str) -> str:
+    """``name`` folded, and without what joins its words."""
+    return _JOINTS.sub("", name.casefold())
 
 
 def stems(text: str) -> frozenset[str]:
