@@ -18,6 +18,7 @@ _STAYS = RULE_FORMS["values_that_stay"].forms
 _FORMS, _WORDS = RULE_FORMS["values"]
 _CUES = NEGATIONS | _WORDS["cues"]
 _FLAGS = frozenset(("true", "false"))
+_NEWEST = frozenset(("latest", "next"))
 _MOST_WORDS = 3
 _PATH_END = regex(r"[./]")
 
@@ -110,8 +111,10 @@ class KeptValue(Struct, frozen=True, dict=True):
 
     def _is_past(self, limit: str, value: str) -> bool:
         before, after = _FORMS["amount"].fullmatch(limit), _FORMS["amount"].fullmatch(value)
-        if before is None or after is None or before[2] != after[2] or self.kind == "any":
-            return limit != value and self.kind != "under"
+        if self.kind == "any":
+            return limit != value
+        if before is None or after is None or before[2] != after[2]:
+            return self.kind != "under" and (value in _NEWEST if self.value else limit != value)
         old, new = _numbers(before[1]), _numbers(after[1])
         if self.value:
             new = new[: len(old)]
@@ -190,6 +193,7 @@ def _settings(text: str) -> Iterator[KeptValue]:
     for found in chain(_FORMS["kept"].finditer(text), _FORMS["told"].finditer(text)):
         said = found.groupdict()
         key, subject = _named(said["what"] or said.get("other") or "")
+        subject = _there(text, found) or subject
         is_long = " " in key or "-" in key
         sure = _is_code(key) or found["value"].casefold() in _FLAGS or is_long
         if key and (sure or said.get("stays") or said.get("other")):
@@ -199,6 +203,7 @@ def _settings(text: str) -> Iterator[KeptValue]:
         if key:
             kind: Kind = "under" if found["under"] else "up"
             kind = "down" if found["least"] or found["short"] else kind
+            subject = _there(text, found) or subject
             yield KeptValue(kind, key, found["value"], _at(text, found), subject)
     for found in _FORMS["pinned_in"].finditer(text):
         place = PathPattern(found["file"], existing=False)
@@ -227,6 +232,12 @@ def _named(what: str) -> tuple[str, frozenset[str]]:
 
 def _names_nothing(words: Sequence[str]) -> bool:
     return not _WORDS["no_names"].isdisjoint(map(str.casefold, words))
+
+
+def _there(text: str, found: re.Match[str]) -> frozenset[str]:
+    """The name of the environment that what is ``found`` holds in, if one is told behind it."""
+    place = _FORMS["there"].match(text, found.end("value"))
+    return stems(place[1]) | {place[1].casefold()[:4]} if place else frozenset()
 
 
 def _is_code(word: str) -> bool:

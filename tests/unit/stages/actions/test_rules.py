@@ -215,6 +215,7 @@ def test_what_is_only_added_to_breaks_no_rule_about_the_files_that_are_there():
         ("DagOperator only lives on in dags/legacy.", "dags/a.py", "x = DagOperator()"),
         ("SELECT * is tolerated in models/raw, not in marts.", "models/a.sql", "select  * from x"),
         ("Only main and tests may call ctx.Background().", "a.go", "ctx.Background()"),
+        ("randf() breaks the daily replays, use rng.gd", "a.gd", "return randf() < 0.3"),
         ("bundle limit 1 MB -> no moment", "a.ts", "import moment from 'moment'"),
         ("Background jobs run on arq, not Celery", "a.py", "import celery"),
     ],
@@ -277,7 +278,8 @@ def test_a_value_that_is_to_stay_is_not_changed(rule, path, old, broken, kept):
         ("minSdk stays at 24.", "minSdk = 26", "minSdk = 24"),
         ("The pool size stays at 18", "pool_size: 20", "pool_size: int"),
         ("Keep gracePeriodSeconds at 90", "gracePeriodSeconds: 30", "if gracePeriodSeconds == 30:"),
-        ("batch_size must stay at or under 500", "batch_size: 800", "batch_size: 400"),
+        ("batch_size must stay at or under 500", "batch_size: 800", "batch_size: MOST"),
+        ("is_open must be True", "is_open = False", "is_open = opened"),
     ],
 )
 def test_a_value_that_is_to_stay_is_not_newly_set_otherwise(rule, broken, kept):
@@ -291,6 +293,13 @@ def test_a_plain_word_is_a_value_where_it_had_the_one_that_is_to_stay_or_a_comma
     assert breaks(rule, deed("helm upgrade x charts/x --set replicas=2"))
     assert not breaks(rule, deed(path="web.yaml", replaced="a: 1", written="a: 1\nreplicas: 2"))
     assert not breaks(rule, deed("kubectl scale deploy/scheduler --replicas=1"))
+
+
+def test_a_value_that_is_to_stay_on_prod_may_be_another_elsewhere():
+    for name in ("prod", "production"):
+        rule = f"max_wait stays at 30 on {name}"
+        assert breaks(rule, deed(path="config/prod.toml", written="max_wait = 60"))
+        assert not breaks(rule, deed(path="config/dev.toml", written="max_wait = 60"))
 
 
 def test_a_file_of_a_version_alone_keeps_the_one_it_is_pinned_to():
@@ -325,6 +334,8 @@ def test_a_plain_word_that_is_not_to_be_changed_is_no_value():
     renamed = deed(path="a.py", replaced="name = 1", written="name = 2")
     assert not renamed.breaks("Don't change the name, clients depend on it")
     assert not renamed.breaks("We stay with what we have: the name stays until 2027")
+    row = deed(path="a.py", written="is_active = False")
+    assert not row.breaks("is_active must be True for the job to pick a row up")
     moved = deed(path="a.py", replaced="it = 1\nso = 1", written="it = 2\nso = 2")
     assert not moved.breaks("it must stay 1, and so must stay 1. Don't touch it in a.py.")
 
@@ -389,6 +400,8 @@ def test_what_is_new_or_lost_is_no_library_that_is_out(text):
         ("Only main and tests may call ctx.Background().", "cmd/main.go", "ctx.Background()"),
         ("Only main and tests may call ctx.Background().", "a_test.go", "ctx.Background()"),
         ("Log.d is fine in src/debug; anywhere else use Timber", "src/debug/a.kt", "Log.d(x)"),
+        ("run() hangs on Windows, that is known", "a.py", "run()"),
+        ("redis is fine in apps/a, but the queue is not in it", "b.py", "import redis"),
         ("No requests.", "requirements-dev.txt", "requests-mock==1.12"),
         ("No zap.", "a.go", 'import "github.com/zap/uuid"'),
         ("google fonts is a no", "a.vue", "see https://developer.google.com/css"),
