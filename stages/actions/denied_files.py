@@ -19,6 +19,9 @@ _FORMS = RULE_FORMS["places"].forms
 IS_SCOPE = _FORMS["is_scope"]
 """Before a path where a rule holds: "in src/units"."""
 
+PLACE = _FORMS["place"]
+"""A file or a folder."""
+
 MOST_WILD, MOST_PATH_CHARS = 3, 300
 """A pattern with more of them is not read."""
 
@@ -59,7 +62,10 @@ def files_against(text: str) -> Iterator[PathPattern]:
     text = text[:READ_CHARS]
     if cues_in(text).isdisjoint(_CUES):
         return
+    commands = [code.span() for code in _FORMS["command"].finditer(text)]
     for found in chain.from_iterable(form.finditer(text) for form in _DENIALS.values()):
+        if any(begin < found.start("path") < end for begin, end in commands):
+            continue
         path = found["path"].rstrip(".").removeprefix("./").lstrip("/")
         if _FORMS["is_extension"].fullmatch(path) and path != ".env":
             path = f"*{path}"
@@ -109,7 +115,7 @@ def where_it_holds(
     within: list[PathPattern] = []
     allowed: list[PathPattern] = []
     sentence = sentence_of(text, names[0], end)
-    for place in _FORMS["place"].finditer(text):
+    for place in PLACE.finditer(text):
         path, at = place[0].strip("./"), place.start()
         if not path or names[0] <= at < names[1] or path.count("*") > MOST_WILD:
             continue

@@ -33,7 +33,8 @@ class DeniedName(Struct, frozen=True, dict=True):
     no such thing ("no lock_id") has to share one with the action. ``topic`` are those of what
     limits it ("no sleep in tests"); then one of them has to be there, with ``near`` in the same
     statement. With ``lacking`` it is only denied where that argument is missing, with
-    ``unless`` where none of these words is there. With ``is_library`` no call is denied.
+    ``unless`` where none of these words is there. With ``is_library`` no call is denied. Of a
+    table, ``data`` is the pattern of the statements that are.
     """
 
     name: str
@@ -47,10 +48,13 @@ class DeniedName(Struct, frozen=True, dict=True):
     lacking: str = ""
     unless: frozenset[str] = frozenset()
     is_library: bool = False
+    data: str = ""
 
     @property
     def key(self) -> str:
-        """The longest identifier of the name, folded; "" for none."""
+        """The longest identifier of the name, folded; of a plain name the last; "" for none."""
+        if self._is_service:
+            return self.name.casefold().split()[-1]
         return max(IDENTIFIER.findall(self.name), key=len, default="").casefold()
 
     def is_used_by(self, written: Written) -> bool:
@@ -83,9 +87,17 @@ class DeniedName(Struct, frozen=True, dict=True):
 
     def _is_brought_in(self, written: Written) -> bool:
         name = self.name.casefold()
+        if self._is_service:
+            words = [word.removesuffix("s") for word in name.split()]
+            named = (one.replace("-", "") for one in (*written.brought_in, *written.hosts))
+            return any(all(word in one for word in words) for one in named)
         if name in written.installed:
             return True
         return name in written.brought_in and self._is_meant(written.stems, frozenset())
+
+    @property
+    def _is_service(self) -> bool:
+        return self.is_library and " " in self.name
 
     def _is_meant(self, words: frozenset[str], subject: frozenset[str]) -> bool:
         return all(not asked or asked & words for asked in (subject, self.topic))
@@ -109,6 +121,17 @@ class DeniedName(Struct, frozen=True, dict=True):
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         name = re.escape(self.name.removesuffix("()").strip("."))
+        return self._in_sql(name) or self._in_code(name)
+
+    def _in_sql(self, name: str) -> re.Pattern[str] | None:
+        if self.data:
+            table = rf"\s+(?:only\s+)?[\"`\[]?(?:\w+\.)*[\"`\[]?{name}(?![\w.])"
+            return re.compile(rf"\b{self.data}{table}", re.I)
+        if _FORMS["statement"].fullmatch(self.name):
+            return re.compile(rf"(?<![\w-]){name}(?![\w/-])".replace(r"\ ", r"\s+"), re.I)
+        return None
+
+    def _in_code(self, name: str) -> re.Pattern[str]:
         if self.is_key and "=" not in name:
             return re.compile(rf"(?<![\w.$-]){name}[\"']?\s*[:=]")
         if self.lacking:
@@ -118,7 +141,8 @@ class DeniedName(Struct, frozen=True, dict=True):
             family = rf"|(?<![\w$]){name.title()}[A-Z]\w*\("
             called = "" if self.name == "any" else rf"|(?<![\w.$-]){name}\("
             return re.compile(rf"(?:{before}){name}(?![\w(-]){called}{family}")
-        if not self.like_code:
+        is_plain_call = self.name.endswith("()") and name.isalpha() and name.islower()
+        if not self.like_code or is_plain_call:  # "eval()" is no "model.eval()"
             return re.compile(rf"(?<![\w.$-]){name}{_CALLED}")
         if "=" in name:
             key, _, value = self.name.partition("=")
@@ -133,7 +157,8 @@ class Form(NamedTuple):
 
     With ``is_limited``, what follows may limit where the rule holds; with ``is_outside`` it says
     where it does not. With ``is_code`` the name has to look like code. ``has_subject``, ``is_key``
-    and ``is_library`` are as in ``DeniedName``.
+    and ``is_library`` are as in ``DeniedName``. With ``is_anywhere`` it holds in every place. With
+    ``has_rival`` it begins with what is to be used, which is no place.
     """
 
     is_limited: bool = True
@@ -142,16 +167,22 @@ class Form(NamedTuple):
     is_outside: bool = False
     is_code: bool = False
     is_library: bool = False
+    is_anywhere: bool = False
+    has_rival: bool = False
 
 
 _PLAIN = Form()
 FORMS = {
-    "rather": Form(is_library=True),
+    "rather": Form(is_library=True, has_rival=True),
+    "instead": Form(has_rival=True),
     "in_japanese": Form(is_limited=False),
     "rejected": Form(is_limited=False),
     "left": Form(is_limited=False),
     "set": Form(is_key=True),
     "gone": Form(is_limited=False, is_library=True),
+    "must_not": Form(is_library=True),
+    "service": Form(is_limited=False, is_library=True, is_anywhere=True),
+    "tolerated": Form(is_limited=False, is_outside=True),
     "only": Form(is_outside=True, is_code=True),
     "harmful": Form(is_code=True),
     "needed": Form(is_code=True),
@@ -176,10 +207,16 @@ def names_against(text: str) -> Iterator[DeniedName]:
 def _data_against(text: str) -> Iterator[DeniedName]:
     """The tables and the like that are not to be read, or not to be changed."""
     for found in _FORMS["of_data"].finditer(text):
-        name = found["behind"] or found["before"]
-        if _FORMS["like_code"].search(name):
+        if name := found["behind"] or found["before"]:
+            like_code = _FORMS["like_code"].search(name) is not None
             topic = frozenset[str]() if found["reads"] else _WRITING
-            yield DeniedName(name, True, False, (), (), topic=topic)
+            if like_code:
+                yield DeniedName(name, True, False, (), (), topic=topic)
+            elif not found["reads"]:
+                yield DeniedName(name, True, False, (), (), data=_FORMS["changes_data"].pattern)
+        elif name := found["plain"] or found["on"] or found["subject"]:
+            changes = _FORMS["changes_rows"] if found["grows"] else _FORMS["changes_data"]
+            yield DeniedName(name, True, False, (), (), data=changes.pattern)
 
 
 def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]:
@@ -197,9 +234,13 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
         return
     group = "names" if found["names"] else "other"
     outside = form.is_outside or _FORMS["outside"].match(how) is not None
-    within, allowed = where_it_holds(text, found.span(group), end, outside=outside)
+    named = (found.start() if form.has_rival else found.start(group), found.end(group))
+    within, allowed = where_it_holds(text, named, end, outside=outside)
+    if form.is_anywhere:
+        within = ()
     is_topic = limit and how != "without" and not (outside or within)
     topic = stems(limit["what"]) - _WORDS["everywhere"] if limit and is_topic else frozenset[str]()
+    allowed += _places_like(found.groupdict().get("where") or "")
     codes = " ".join(_FORMS["code"].findall(text)) if group == "other" and form.is_code else ""
     has_subject = form.has_subject and not _FORMS["raw"].search(found[0])
     so_far = text[: sentence_of(text, found.start(group), end)[1]]  # the rest is mostly a story
@@ -211,6 +252,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
         is_type = name.casefold() in TYPES
         is_code = part[0] == "`" and (" " in name or is_type or end > found.end(group))
         like_code = is_code or _is_like_code(name, is_placed=bool(within))
+        is_called = _FORMS["called"].search(name) is not None
         is_whole = bool(limit or is_end or not form.is_limited) and not form.is_code
         if not (is_code or name.casefold() not in FILLER) or not (like_code or is_whole):
             continue
@@ -226,8 +268,14 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
             near=is_type or _FORMS["is_near"].match(how) is not None,
             lacking=lacking,
             unless=frozenset(IDENTIFIER.findall(codes)).difference(IDENTIFIER.findall(name)),
-            is_library=form.is_library,
+            is_library=form.is_library and (" " in name or not is_called),
         )
+
+
+def _places_like(words: str) -> tuple[PathPattern, ...]:
+    """The files and folders that are called like one of ``words``: "main and tests"."""
+    named = (word.removesuffix("s") for word in _FORMS["place_name"].findall(words))
+    return tuple(PathPattern(f"*{word}*", existing=False) for word in named)
 
 
 def _argument(found: re.Match[str], without: re.Match[str] | None) -> str | None:
@@ -248,7 +296,7 @@ def _is_like_code(name: str, *, is_placed: bool) -> bool:
 def _parts(names: str, is_path: bool) -> Iterator[str]:
     """The single names of a list; "@scope/name", ":ns/key" and a path are one each."""
     for at, part in enumerate(_FORMS["split"].split(names)):
-        is_one = part[:1] in "@:`" or (is_path and not at)
+        is_one = part[:1] in "@:`" or (is_path and not at) or _FORMS["module"].match(part)
         yield from (part,) if is_one else filter(None, map(str.strip, part.split("/")))
 
 

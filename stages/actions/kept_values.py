@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
 
+from ...config.patterns import regex
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
-from .denied_files import PathPattern, where_it_holds
-from .written import IDENTIFIER, TOKEN, Written, stems
+from .denied_files import PLACE, PathPattern, sentence_of, where_it_holds
+from .written import IDENTIFIER, TOKEN, Written, squeezed, stems
 
 _STAYS = RULE_FORMS["values_that_stay"].forms
 _FORMS, _WORDS = RULE_FORMS["values"]
 _CUES = NEGATIONS | _WORDS["cues"]
+_FLAGS = frozenset(("true", "false"))
+_NEWEST = frozenset(("latest", "next"))
+_MOST_WORDS = 3
+_PATH_END = regex(r"[./]")
 
-Kind = Literal["stay", "not", "up", "down", "any"]
+Kind = Literal["stay", "keep", "not", "up", "under", "down", "any"]
 
 
 class KeptValue(Struct, frozen=True, dict=True):
     """A value that is to stay, or one that is not to be set.
 
-    ``kind`` is "stay" for a piece of code that is not to go, one of which the line or the path
-    shares a word with ``subject`` if that is known; "not" for the ``value`` that ``key`` must not
-    get; "up", "down" and "any" for how the value of ``key`` is not to move, with ``value`` as the
-    limit if there is one. It holds within ``places`` if any.
+    ``kind`` is "stay" for a piece of code that is not to go; "keep" for the ``value`` that ``key``
+    is to have, in a new place as well if the key is ``sure`` to be meant; "not" for the one that it
+    must not get; "up", "down" and "any" for how it is not to move, with ``value`` as the limit if
+    there is one, and "under" for a limit that is not to be reached. The ``key`` may be of several
+    words; without one the value is all that the file holds. It holds within ``places`` if any, and
+    where ``subject`` is known, the change has to share a word with it.
     """
 
     kind: Kind
@@ -34,14 +41,17 @@ class KeptValue(Struct, frozen=True, dict=True):
     value: str
     places: tuple[PathPattern, ...]
     subject: frozenset[str] = frozenset()
+    sure: bool = True
 
     def keys(self) -> Iterator[str]:
         """What an action has to take away, or to set; see ``Written.changes``."""
         if self.kind == "stay":
             yield f"gone {max(TOKEN.findall(self.value), key=len, default='').casefold()}"
+        elif not self.key:
+            yield from (f"file {place.key}" for place in self.places)
         else:
-            name = IDENTIFIER.findall(self.key)[-1].casefold()
-            yield from (f"set {name}", f"name {name}")
+            yield f"set {squeezed(_PATH_END.split(self.key)[-1])}"
+            yield f"name {IDENTIFIER.findall(self.key)[-1].casefold()}"
 
     def is_lost_by(self, written: Written) -> bool:
         """Whether what is new changes it, where it is to stay."""
@@ -49,6 +59,10 @@ class KeptValue(Struct, frozen=True, dict=True):
             return False
         if self.kind == "stay":
             return self._goes(written)
+        if self.subject and not self.subject & (stems(written.path) | written.stems):
+            return False
+        if self.kind == "keep":
+            return self._is_replaced(written)
         if self.kind == "not":
             set_now, set_before = self._values(written.added), self._values(written.removed)
             return _packed(self.value) in set_now and _packed(self.value) not in set_before
@@ -70,9 +84,22 @@ class KeptValue(Struct, frozen=True, dict=True):
             for line in written.removed.split("\n")
         )
 
+    def _is_replaced(self, written: Written) -> bool:
+        """Whether it is set to another value of its kind; a plain word has to have had its own."""
+        before = self._values(written.removed)
+        added = self._values(written.added)
+        if not self.sure and not any(_is_same(self.value, one) for one in before):
+            added = []
+        new = {*added, *self._values("\n".join(written.commands))}.difference(before)
+        return any(_is_another(self.value, value) for value in new)
+
     def _values(self, code: str) -> list[str]:
-        name = rf"(?<![\w.-])(?:[\w@]+/)?{re.escape(self.key)}[\"']?\s*"
-        found = re.findall(rf"{name}(?:[<>~^!=]=|[:=@])\s*[\"']?[~^>=]*([\w.-]+)", code, re.I)
+        if not self.key:
+            return _FORMS["only_number"].findall(code)
+        words = r"[\s_.-]?".join(map(re.escape, self.key.split()))
+        name = rf"(?:(?<![\w.-])|(?<=\s--)|(?<=\sset\s))(?:[\w@]+/)?{words}[\"']?"
+        is_set = r"(?:\s*:\s*\w+)?(?:\s*[<>~^]?=(?!=)|==|\s*:|@)"
+        found = re.findall(rf"{name}{is_set}\s*[\"']?[~^>=]*([\w.-]+)", code, re.I)
         return [value.strip() for value in found]
 
     def _moves(self, written: Written) -> bool:
@@ -84,12 +111,35 @@ class KeptValue(Struct, frozen=True, dict=True):
 
     def _is_past(self, limit: str, value: str) -> bool:
         before, after = _FORMS["amount"].fullmatch(limit), _FORMS["amount"].fullmatch(value)
-        if before is None or after is None or before[2] != after[2] or self.kind == "any":
+        if self.kind == "any":
             return limit != value
-        old, new = (tuple(map(int, one[1].split("."))) for one in (before, after))
+        if before is None or after is None or before[2] != after[2]:
+            return self.kind != "under" and (value in _NEWEST if self.value else limit != value)
+        old, new = _numbers(before[1]), _numbers(after[1])
         if self.value:
             new = new[: len(old)]
+        if self.kind == "under":
+            return new >= old
         return new > old if self.kind == "up" else new < old
+
+
+def _numbers(amount: str) -> tuple[int, ...]:
+    return tuple(map(int, amount.split(".")))
+
+
+def _is_same(kept: str, value: str) -> bool:
+    return _packed(kept).casefold() == value.casefold()
+
+
+def _is_another(kept: str, value: str) -> bool:
+    """Whether ``value`` is of the kind of ``kept``, a number or not, and another one."""
+    kept = _packed(kept)
+    before, after = _FORMS["amount"].fullmatch(kept), _FORMS["amount"].fullmatch(value)
+    if before is None or after is None:
+        is_flag = kept.casefold() in _FLAGS and value.casefold() in _FLAGS
+        return is_flag and kept.casefold() != value.casefold()
+    old, new = _numbers(before[1]), _numbers(after[1])
+    return new[: len(old)] != old and (before[2] == after[2] or not (before[2] and after[2]))
 
 
 def _packed(code: str) -> str:
@@ -102,21 +152,100 @@ def values_kept(text: str) -> Iterator[KeptValue]:
     text = text[:READ_CHARS]
     if cues_in(text).isdisjoint(_CUES):
         return
-    for found in chain.from_iterable(form.finditer(text) for form in _STAYS.values()):
-        said = found.groupdict()
-        value = said.get("code") or said.get("plain") or said.get("value") or ""
-        subject = stems(said.get("what") or "")
-        if IDENTIFIER.search(value) or subject:
-            places = _places(text, found.span("value" if said.get("what") else 0))
-            yield KeptValue("stay", "", value, places, subject)
+    for name, form in _STAYS.items():
+        for found in form.finditer(text):
+            yield from _staying(text, found, is_told_later=name == "it")
     for found in _FORMS["not_set"].finditer(text):
         key, value = found["key"] or found["other"], found["value"] or found["to"]
         yield KeptValue("not", key, value, _places(text, found.span()))
-    for found in _FORMS["moved"].finditer(text):
-        kind: Kind = "up" if found["up"] else "down" if found["down"] else "any"
+    yield from _not_moved(text)
+    yield from _settings(text)
+
+
+def _staying(text: str, found: re.Match[str], *, is_told_later: bool) -> Iterator[KeptValue]:
+    said = found.groupdict()
+    what, value = said.get("what") or "", said.get("value") or said.get("code") or found["plain"]
+    begin = sentence_of(text, *found.span())[0]
+    subject = stems(text[begin : found.start()] if is_told_later else what)
+    if not (subject or IDENTIFIER.search(value)):
+        return
+    places = _places(text, found.span("value" if what else 0))
+    yield KeptValue("stay", "", value, places, subject)
+    key, is_set, setting = _packed(value).replace("=", ":", 1).partition(":")
+    if is_set and not what and (_is_code(key) or setting.casefold() in _FLAGS):
+        yield KeptValue("keep", key.strip(), setting, places, subject)
+
+
+def _not_moved(text: str) -> Iterator[KeptValue]:
+    """The values that are not to be moved, or not beyond a limit."""
+    for found in chain(_FORMS["moved"].finditer(text), _FORMS["owned"].finditer(text)):
+        said = found.groupdict()
+        key = next(filter(None, map(said.get, ("key", "of", "off", "left"))), "")
+        kind: Kind = "up" if said.get("up") else "down" if said.get("down") else "any"
         places = _places(text, found.span())
-        if kind != "any" or places or _FORMS["code_word"].search(found["key"]):
-            yield KeptValue(kind, found["key"], found["limit"] or "", places)
+        is_none = PLACE.fullmatch(key) is not None or _names_nothing(key.split())
+        if not is_none and (kind != "any" or places or _FORMS["code_word"].search(key)):
+            yield KeptValue(kind, key, said.get("limit") or "", places)
+
+
+def _settings(text: str) -> Iterator[KeptValue]:
+    """The settings that are to have a value, or to keep within a limit."""
+    for found in chain(_FORMS["kept"].finditer(text), _FORMS["told"].finditer(text)):
+        said = found.groupdict()
+        key, subject = _named(said["what"] or said.get("other") or "")
+        subject = _there(text, found) or subject
+        is_long = " " in key or "-" in key
+        sure = _is_code(key) or found["value"].casefold() in _FLAGS or is_long
+        if key and (sure or said.get("stays") or said.get("other")):
+            yield KeptValue("keep", key, found["value"], _at(text, found), subject, sure)
+    for found in _FORMS["limit"].finditer(text):
+        key, subject = _named(found["what"])
+        if key:
+            kind: Kind = "under" if found["under"] else "up"
+            kind = "down" if found["least"] or found["short"] else kind
+            subject = _there(text, found) or subject
+            yield KeptValue(kind, key, found["value"], _at(text, found), subject)
+    for found in _FORMS["pinned_in"].finditer(text):
+        place = PathPattern(found["file"], existing=False)
+        yield KeptValue("keep", "", found["value"], (place,))
+
+
+def _named(what: str) -> tuple[str, frozenset[str]]:
+    """The key that ``what`` names, "" for none, and what else is said of it.
+
+    "The scheduler's replicaCount" is a key of the scheduler, "InvoicePump batch size" a batch size.
+    """
+    lead = _FORMS["lead"].match(what)
+    what = _FORMS["articles"].sub("", what[lead.end() :] if lead else what)
+    head, *beside = _FORMS["beside"].split(f"{what} ", 1)
+    words = _FORMS["words_of"].findall(head)
+    first = 0
+    while first + 1 < len(words) and (words[first][1] or _is_code(words[first][0])):
+        first += 1
+    key = [word for word, _ in words[first:]]
+    if not 0 < len(key) <= _MOST_WORDS or _names_nothing(key):
+        return "", frozenset()
+    others = (*(word for word, _ in words[:first]), *beside, lead["of"] if lead else "")
+    *owners, last = key[-1].rsplit(".", 1) if len(key) == 1 else [" ".join(key)]
+    return last, stems(" ".join((*others, *owners)))
+
+
+def _names_nothing(words: Sequence[str]) -> bool:
+    return not _WORDS["no_names"].isdisjoint(map(str.casefold, words))
+
+
+def _there(text: str, found: re.Match[str]) -> frozenset[str]:
+    """The name of the environment that what is ``found`` holds in, if one is told behind it."""
+    place = _FORMS["there"].match(text, found.end("value"))
+    return stems(place[1]) | {place[1].casefold()[:4]} if place else frozenset()
+
+
+def _is_code(word: str) -> bool:
+    return _FORMS["code_word"].search(word) is not None
+
+
+def _at(text: str, found: re.Match[str]) -> tuple[PathPattern, ...]:
+    return _places(text, found.span("value"))
 
 
 def _places(text: str, names: tuple[int, int]) -> tuple[PathPattern, ...]:

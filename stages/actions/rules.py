@@ -96,7 +96,7 @@ class Deed:
             (
                 *(f"run {head}" for head in heads),
                 *(f"file {key}" for key in files if key),
-                *(f"name {name}" for code in self._codes for name in code.identifiers()),
+                *(f"name {name}" for code in self._codes for name in code.names()),
                 *(key for code in self._codes for key in code.changes()),
             )
         )

@@ -13,12 +13,18 @@ from ...config.patterns import regex
 _COMMENT = regex(r"\s*(?:#(?!\[|include)|//|\*|--\s|/\*|\"\"\"|<!--)")
 _COMMENT_BEHIND = regex(r"\s(?://|#)\s.*")
 _IMPORTS = regex(
-    r"^\s*(?:import|from)\s+(?:static\s+|type\s+)?([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
+    r"^\s*(?:import\s+)?(?:[\w.]+\s+)?\"((?!\.)(?:[\w.-]+/)+[\w.-]+)\"\s*$"
+    r"|^\s*(?:import|from)\s+(?:static\s+|type\s+)?([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
     r"|^\s*import\s+['\"](@?[\w-]+(?:/[\w.-]+)?)|\brequire\(\s*['\"](@?[\w-]+(?:/[\w.-]+)?)"
-    r"|^\s*use\s+([A-Za-z_]\w*)|^\s*(?:import\s+)?(?:\w+\s+)?\"(?:[\w.-]+/)+([\w-]+)\"\s*$"
-    r"|^\s*(?:using|alias)\s+([A-Za-z_]\w*)",
+    r"|^\s*use\s+([A-Za-z_]\w*)|^\s*(?:using|alias)\s+([A-Za-z_]\w*)",
     re.MULTILINE,
 )
+# Of a class on the JVM: "import io.reactivex.rxjava3.core.Single".
+_JVM_FILE = regex(r"\.(?:java|kts?|scala|groovy)\Z")
+_JVM_IMPORT = regex(r"^\s*import\s+(?:static\s+)?((?:[a-z]\w*\.){2,})", re.MULTILINE)
+_HOST_PART = regex(r"[.-]")
+_OWNED_HOST = regex(r"(?:github|gitlab|bitbucket)\.(?:com|org)\Z")
+_URL_HOST = regex(r"https?://([\w.-]+)|['\"(]//([\w.-]+)")
 _INSTALL = regex(
     r"(?:\w+=\S+ +)*(?:sudo +)?(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|pipenv|cargo|go|gem|bundle|mix"
     r"|composer|flutter|dart|dotnet|expo|npx|conda|brew)\s(?:.*\s)?(?:add|install|i|get|require)\s"
@@ -26,11 +32,14 @@ _INSTALL = regex(
 )
 _MANIFEST = regex(
     r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|Pipfile|pubspec\.yaml|requirements[\w/.-]*\.txt"
-    r"|composer\.json|go\.mod|Gemfile|\.pre-commit-config\.yaml)\Z"
+    r"|composer\.json|go\.mod|Gemfile|\.pre-commit-config\.yaml|build\.gradle(?:\.kts)?"
+    r"|libs\.versions\.toml|pom\.xml|[\w.-]+\.csproj)\Z"
 )
 _REQUIRED = regex(
     r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
 )
+_REFERENCED = regex(r"(?:\blibs\.|\bInclude=\"|<artifactId>)([\w-]+(?:\.[\w-]+)*)")
+_ARTIFACT = regex(r"[\w.-]+:([a-z]\w*)-[\w-]+:")
 _HOOK = regex(r"^- id:\s*([\w-]+)", re.MULTILINE)
 _VERSION = regex(r"(?<=.)[@=<>~!\[].*|-binary\b.*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
@@ -53,6 +62,7 @@ FILLER = frozenset(
 TYPES = frozenset("float double real decimal varchar any unknown object number string".split())
 """Names of types, which stand where no library and no call does."""
 
+_JOINTS = regex(r"[\s_.-]+")
 _TYPE_HEAD = regex(r"([A-Z][a-z]+)[A-Z]\w*")
 _STEM = 5
 _MOST_LINES = 8
@@ -72,16 +82,21 @@ class Written(Struct, frozen=True, dict=True):
     said: str
 
     def identifiers(self) -> set[str]:
-        """Those that are new, folded; a ``FloatField`` is a ``float`` as well."""
-        new = set(IDENTIFIER.findall(self.added)) - set(IDENTIFIER.findall(self.removed))
+        """Those of what is new, folded; a ``FloatField`` is a ``float`` as well."""
+        new = set(IDENTIFIER.findall(self.added))
         ran = IDENTIFIER.findall("\n".join(self.commands))
         heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
         named = {name.casefold().removesuffix("-binary") for name in new.union(ran)}
         return named | TYPES.intersection(heads)
 
+    def names(self) -> set[str]:
+        """The identifiers, what is brought in, and the parts of the hosts that are new, folded."""
+        hosts = (part for host in self.hosts for part in _HOST_PART.split(host))
+        return self.identifiers().union(self.brought_in, hosts)
+
     def changes(self) -> Iterator[str]:
         """What it sets ("set debug"), and each word of what it takes away ("gone 2gi"), folded."""
-        yield from (f"set {name.casefold()}" for name in set(_SET.findall(self.added)))
+        yield from (f"set {squeezed(name)}" for name in set(_SET.findall(self.added)))
         yield from (f"gone {name.casefold()}" for name in set(TOKEN.findall(self.removed)))
 
     @cached_property
@@ -114,16 +129,24 @@ class Written(Struct, frozen=True, dict=True):
             for word in install["packages"].split()
             if not word.startswith("-")
         )
-        return frozenset(name.casefold() for name in packages)
+        return frozenset(name.casefold() for one in packages for name in _names_of(one))
 
     @cached_property
     def brought_in(self) -> frozenset[str]:
         """What is imported, installed or run, and was not before, folded."""
         imported = _imported(self.added) - _imported(self.removed)
+        if _JVM_FILE.search(self.path):
+            imported |= _jvm_imported(self.added) - _jvm_imported(self.removed)
         if _MANIFEST.search(self.path):
             imported |= _required(self.added) - _required(self.removed)
         programs = (command.partition(" ")[0] for command in self.commands)
         return frozenset(name.casefold() for name in (*imported, *programs)) | self.installed
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The hosts of the addresses that are new, folded."""
+        found = _URL_HOST.findall(self.added.casefold())
+        return frozenset(host for groups in found for host in groups if host)
 
 
 def _opened(code: str) -> int:
@@ -132,7 +155,9 @@ def _opened(code: str) -> int:
 
 
 def _required(manifest: str) -> set[str]:
-    return {*map(_plain, _REQUIRED.findall(manifest)), *_HOOK.findall(manifest)}
+    packages = map(_plain, (*_REQUIRED.findall(manifest), *_REFERENCED.findall(manifest)))
+    heads = (*_HOOK.findall(manifest), *_ARTIFACT.findall(manifest))
+    return {*heads, *(name for one in packages for name in _names_of(one))}
 
 
 def _plain(package: str) -> str:
@@ -140,12 +165,37 @@ def _plain(package: str) -> str:
 
 
 def _imported(code: str) -> set[str]:
-    return {name for groups in _IMPORTS.findall(code) for name in groups if name}
+    modules = (one for groups in _IMPORTS.findall(code) for one in groups if one)
+    return {name for module in modules for name in _names_of(module)}
+
+
+def _jvm_imported(code: str) -> set[str]:
+    """The first parts of each class that is imported, without the numbers of a version."""
+    packages = (found.split(".")[:3] for found in _JVM_IMPORT.findall(code))
+    return {part.rstrip("0123456789") for package in packages for part in package} - {""}
+
+
+def _names_of(module: str) -> Iterator[str]:
+    """What the library is called that ``module`` is of: "logrus" for "github.com/sirupsen/logrus".
+
+    The whole, and the last part of a path, are among them.
+    """
+    yield module
+    parts = module.split("/")
+    if len(parts) > 1 and module[0] not in "@.":
+        is_owned = _OWNED_HOST.match(parts[0])
+        yield from parts[2:3] if is_owned else parts[1:2] if "." in parts[0] else parts[:1]
+        yield parts[-1]
 
 
 def without_comments(lines: tuple[str, ...]) -> str:
     """The ``lines`` of code as one text; what only explains them is left out."""
     return "\n".join(_COMMENT_BEHIND.sub("", line) for line in lines if not _COMMENT.match(line))
+
+
+def squeezed(name: str) -> str:
+    """``name`` folded, and without what joins its words."""
+    return _JOINTS.sub("", name.casefold())
 
 
 def stems(text: str) -> frozenset[str]:

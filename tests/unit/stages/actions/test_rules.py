@@ -120,11 +120,33 @@ def test_what_keeps_a_rule_or_only_names_it_does_not(rule, command):
         ("*.zcml is generated", "src/site.zcml"),
         ("never edit .po by hand", "locale/nl/django.po"),
         ("never edit .po files, use Weblate", "locale/nl/django.po"),
+        ("uv.lock isn't edited by hand.", "uv.lock"),
+        ("Deps in BUILD.bazel are not written by hand, gazelle does it", "services/a/BUILD.bazel"),
+        ("src/api is written by `make api`.", "src/api/client.ts"),
+        ("src/api: hand edits are lost with the next run", "src/api/client.ts"),
+        ("src/api/schema.ts is not to be changed", "src/api/schema.ts"),
+        ("Only the platform team edits values-prod.yaml.", "charts/values-prod.yaml"),
+        ("values-prod.yaml: only the platform team edits it.", "charts/values-prod.yaml"),
+        ("values-prod.yaml belongs to Ines. Nobody else edits it.", "charts/values-prod.yaml"),
     ],
 )  # fmt: skip
 def test_an_edit_breaks_a_rule_that_names_its_file_or_folder(rule, path):
     assert breaks(rule, deed(path=path, replaced="a", written="b"))
     assert not breaks(rule, deed(path="src/gen.py", replaced="a", written="b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "src/limits.ts is written by Ines, she knows why",
+        "src/limits.ts isn't changed by the deploy",
+        "src/limits.ts: unsaved edits are lost on reload",
+        "Only edit src/limits.ts after the sync",
+        "The page is rendered by `node src/limits.ts`, hand edits are lost",
+    ],
+)
+def test_what_is_said_of_a_file_is_no_rule_against_changing_it(text):
+    assert not deed(path="src/limits.ts", replaced="a", written="b").breaks(text)
 
 
 def test_what_is_not_to_be_changed_is_what_the_sentence_before_is_about():
@@ -175,6 +197,27 @@ def test_what_is_only_added_to_breaks_no_rule_about_the_files_that_are_there():
         ("ruff replaced black and isort", ".pre-commit-config.yaml", "  - id: black"),
         ("No jest imports. apps/job was the last one", "apps/job/a.ts", "x } from 'jest'"),
         ("psycopg2 must not come back", "pyproject.toml", '"psycopg2-binary>=2.9",'),
+        ("logrus is out.", "a.go", 'import log "github.com/sirupsen/logrus"'),
+        ("log/slog, not logrus.", "go.mod", "github.com/sirupsen/logrus v1.9.3"),
+        ("github.com/pkg/errors was removed in May", "a.go", 'import "github.com/pkg/errors"'),
+        ("Don't use testify.", "a_test.go", '"github.com/stretchr/testify/require"'),
+        ("No zap.", "a.go", 'import "go.uber.org/zap"'),
+        ("RxJava is out.", "A.kt", "import io.reactivex.rxjava3.core.Single"),
+        ("No Koin.", "app/build.gradle.kts", 'implementation("io.insert-koin:koin-android:3.5.6")'),
+        ("No Gson.", "gradle/libs.versions.toml", 'gson = "2.11.0"'),
+        ("No Gson.", "app/build.gradle.kts", "implementation(libs.gson)"),
+        ("eval() must never be used.", "a.py", "x = eval(s)"),
+        ("dropAll() must never be used", "a.kt", "builder.dropAll()"),
+        ("os.system is not to be called anywhere", "a.py", "os.system('ls')"),
+        ("fonts lie in web/fonts, google fonts is a no", "a.vue", "'//fonts.googleapis.com/css'"),
+        ("Log.d is fine in src/debug; anywhere else it is Timber", "a.kt", 'Log.d("a", "b")'),
+        ("RxJava may stay in legacy/ and nowhere else.", "A.kt", "import io.rxjava3.Single"),
+        ("DagOperator only lives on in dags/legacy.", "dags/a.py", "x = DagOperator()"),
+        ("SELECT * is tolerated in models/raw, not in marts.", "models/a.sql", "select  * from x"),
+        ("Only main and tests may call ctx.Background().", "a.go", "ctx.Background()"),
+        ("randf() breaks the daily replays, use rng.gd", "a.gd", "return randf() < 0.3"),
+        ("bundle limit 1 MB -> no moment", "a.ts", "import moment from 'moment'"),
+        ("Background jobs run on arq, not Celery", "a.py", "import celery"),
     ],
 )  # fmt: skip
 def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
@@ -186,6 +229,10 @@ def test_code_breaks_a_rule_that_names_what_it_uses(rule, path, written):
 STANDALONE = "output: 'standalone' in web/next.config.mjs must stay, the Dockerfile copies it"
 PINNED = (
     "Node is pinned to 20.11. 22 breaks sharp, so don't touch the `FROM node:20.11-alpine` lines."
+)
+REPLICAS = "The scheduler runs with replicaCount: 1. Two double-booked a crane, so it must stay 1."
+COYOTE = (
+    "coyote time 0.11s, jump buffer 0.14s - 12 people playtested, don't touch without asking her"
 )
 MEMORY = "The memory limit of the worker stays at 2Gi: with 1Gi it was killed"
 
@@ -202,12 +249,64 @@ MEMORY = "The memory limit of the worker stays at 2Gi: with 1Gi it was killed"
         ("never upgrade zod", "package.json", '"zod": "5.1"', '"zod": "6.0"', '"zx": "6.0"'),
         ("Don't bump zod past 5.14", "go.mod", "zod = 5.1", "zod = 6.0", "zod = 5.14.2"),
         ("never change PORT in a.env", "a.env", "PORT=80", "PORT=81", "HOST=81"),
+        ("max_runs in a.py must stay 1.", "a.py", "max_runs=1,", "max_runs=4,", "max_rows=4,"),
+        ("max_runs in a.py must never be more than 1", "a.py", "max_runs=1", "max_runs=4", ""),
+        ("The job's replicas must stay 1", "charts/job/a.yaml", "replicas: 1", "replicas: 2", ""),
+        (REPLICAS, "charts/scheduler/a.yaml", "replicaCount: 1", "replicaCount: 2", ""),
+        ("Don't touch versionCode in a.kts.", "a.kts", "versionCode = 7", "versionCode = 8", ""),
+        ("versionCode is set by CI. Hands off.", "a.kts", "versionCode = 7", "versionCode = 8", ""),
+        ("Leave minSdk alone.", "a.kts", "minSdk = 24", "minSdk = 26", ""),
+        ("jvmargs keeps -Xmx4g, 6g is killed", "a.ini", "jvmargs=-Xmx4g", "jvmargs=-Xmx6g", ""),
+        ("a-lint stays at 1.59.1.", ".ci/a.yml", "a-lint@v1.59.1", "a-lint@v1.61.0", "b@v1.61.0"),
+        (COYOTE, "player.gd", "COYOTE_TIME = 0.11", "COYOTE_TIME = 0.15", "CHEST_TIME = 0.15"),
+        ("dbt-core has to stay below 1.8.", "a.toml", "dbt-core~=1.7.0", "dbt-core~=1.8.2", ""),
+        ("Don't bump the Big BOM past 2.6", "a.toml", "bigBom=2.6", "bigBom=2.9", ""),
     ],
 )  # fmt: skip
 def test_a_value_that_is_to_stay_is_not_changed(rule, path, old, broken, kept):
     assert breaks(rule, deed(path=path, replaced=old, written=broken))
     assert not breaks(rule, deed(path=path, replaced=f"x\n{old}", written=f"y\n{kept or old}"))
     assert not breaks(rule, deed(path="src/other.py", replaced="DEBUG = 1", written="DEBUG = 2"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        ("catchup must be False.", "catchup=True,", "catchup=False,"),
+        ("catchup=False, always.", "catchup=True,", "catchup=None,"),
+        ("DEBUG is always False", "DEBUG = True", "debug_toolbar = True"),
+        ("minSdk stays at 24.", "minSdk = 26", "minSdk = 24"),
+        ("The pool size stays at 18", "pool_size: 20", "pool_size: int"),
+        ("Keep gracePeriodSeconds at 90", "gracePeriodSeconds: 30", "if gracePeriodSeconds == 30:"),
+        ("batch_size must stay at or under 500", "batch_size: 800", "batch_size: MOST"),
+        ("is_open must be True", "is_open = False", "is_open = opened"),
+    ],
+)
+def test_a_value_that_is_to_stay_is_not_newly_set_otherwise(rule, broken, kept):
+    assert breaks(rule, deed(path="app/a.py", replaced="x", written=f"x\n{broken}"))
+    assert not breaks(rule, deed(path="app/a.py", replaced="x", written=f"x\n{kept}"))
+
+
+def test_a_plain_word_is_a_value_where_it_had_the_one_that_is_to_stay_or_a_command_sets_it():
+    rule = "replicas must stay 1."
+    assert breaks(rule, deed("kubectl scale deploy/scheduler --replicas=2"))
+    assert breaks(rule, deed("helm upgrade x charts/x --set replicas=2"))
+    assert not breaks(rule, deed(path="web.yaml", replaced="a: 1", written="a: 1\nreplicas: 2"))
+    assert not breaks(rule, deed("kubectl scale deploy/scheduler --replicas=1"))
+
+
+def test_a_value_that_is_to_stay_on_prod_may_be_another_elsewhere():
+    for name in ("prod", "production"):
+        rule = f"max_wait stays at 30 on {name}"
+        assert breaks(rule, deed(path="config/prod.toml", written="max_wait = 60"))
+        assert not breaks(rule, deed(path="config/dev.toml", written="max_wait = 60"))
+
+
+def test_a_file_of_a_version_alone_keeps_the_one_it_is_pinned_to():
+    rule = "node 22 breaks sharp in CI, pin 20.17 in .nvmrc"
+    assert breaks(rule, deed(path=".nvmrc", written="22.9.0\n"))
+    assert not breaks(rule, deed(path=".nvmrc", written="20.17.1\n"))
+    assert not breaks(rule, deed(path=".python-version", written="3.12\n"))
 
 
 def test_a_command_that_replaces_a_value_changes_it_and_one_that_uses_it_keeps_it():
@@ -235,6 +334,10 @@ def test_a_plain_word_that_is_not_to_be_changed_is_no_value():
     renamed = deed(path="a.py", replaced="name = 1", written="name = 2")
     assert not renamed.breaks("Don't change the name, clients depend on it")
     assert not renamed.breaks("We stay with what we have: the name stays until 2027")
+    row = deed(path="a.py", written="is_active = False")
+    assert not row.breaks("is_active must be True for the job to pick a row up")
+    moved = deed(path="a.py", replaced="it = 1\nso = 1", written="it = 2\nso = 2")
+    assert not moved.breaks("it must stay 1, and so must stay 1. Don't touch it in a.py.")
 
 
 def test_a_version_that_is_too_new_is_not_installed():
@@ -293,6 +396,15 @@ def test_what_is_new_or_lost_is_no_library_that_is_out(text):
         ("no JSON fixtures in tests", "src/a.js", "JSON.parse(text)"),
         ("never use print() in src/", "tools/a.py", "print(x)"),
         ("no sleep in tests", "src/worker.py", "sleep(3)"),
+        ("eval() must never be used.", "a.py", "model.eval()"),
+        ("Only main and tests may call ctx.Background().", "cmd/main.go", "ctx.Background()"),
+        ("Only main and tests may call ctx.Background().", "a_test.go", "ctx.Background()"),
+        ("Log.d is fine in src/debug; anywhere else use Timber", "src/debug/a.kt", "Log.d(x)"),
+        ("run() hangs on Windows, that is known", "a.py", "run()"),
+        ("redis is fine in apps/a, but the queue is not in it", "b.py", "import redis"),
+        ("No requests.", "requirements-dev.txt", "requests-mock==1.12"),
+        ("No zap.", "a.go", 'import "github.com/zap/uuid"'),
+        ("google fonts is a no", "a.vue", "see https://developer.google.com/css"),
         ("never call print()", "src/a.py", "# print(x) is not allowed here"),
     ],
 )  # fmt: skip
@@ -491,6 +603,20 @@ MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii 
         (EVIDENCE, "delete from audit_log where id = 17", "select count(*) from audit_log"),
         (EVIDENCE, "update audit_log set who = 2", "delete from audit_log_copy"),
         (MASKED, "select * from raw_pii.customers", "select * from masked.customers"),
+        (
+            "Hands off the table vessels.",
+            "UPDATE public.vessels SET eta = 1",
+            "select * from vessels",
+        ),
+        ("Hands off the vessels table", "alter table vessels add x int", "update vessels page"),
+        ("We never write to vessels, they do.", "insert into vessels (a)", "insert into ports (a)"),
+        (
+            "No UPDATE or DELETE on ledger.",
+            "delete from ledger where id = 1",
+            "delete from ledgers",
+        ),
+        ("ledger is append-only", "update ledger set a = 1", "insert into ledger values (1)"),
+        ("The table vessels is read-only for us", "truncate vessels", "select 1 from vessels"),
     ],
 )
 def test_a_table_is_not_to_be_changed_or_not_to_be_read(rule, broken, kept):
@@ -591,6 +717,17 @@ def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
         "never run a with -",
         "never set a=2b ",
         "x is out, ",
+        "a b must stay 1",
+        "keep a b c at ",
+        "a b 1, don't touch",
+        "is set by a, hands off ",
+        "only a edits b/",
+        "a/b any edits ",
+        "hands off the table ",
+        "no update, ",
+        "no a b, ",
+        "a may stay in a/b",
+        "only a, b and c may use ",
     ],
 )
 def test_hostile_memories_and_actions_end_soon(piece):
