@@ -26,7 +26,7 @@ from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.topics import retrieval_words
 from ..statements.comparison import contradicts
-from ..statements.outdated import leaves_clause, outdates
+from ..statements.outdated import leaves_clause, outdates, tells_of_others
 from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
 from .turns import ENDS, SETTLES, telling_turns
@@ -162,6 +162,7 @@ def _denied(
                 said_at > memory.updated_at
                 and contradicts(text, memory.content)
                 and outdates(text, memory.content, said=said_at, now=now)
+                and not tells_of_others(text)
             ):
                 yield memory, passage
                 break

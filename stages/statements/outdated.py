@@ -16,6 +16,7 @@ from itertools import islice, product
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
 from ..language.time_expressions import MONTHS, WEEKDAYS
+from ..language.words import FROM_NOW_ON
 from .beside import leaves_part
 from .canonical import canonical
 from .comparison import Claim, Relation, claim_of, contradicts
@@ -32,7 +33,7 @@ _PROPOSES = regex(
     r"\A(?:\w+,? ){0,3}?(?:maybe|perhaps|possibly|idea|proposal|suggestion|what if|how about"
     r"|what about|why (?:not|don['\u2019]?t we)|(?:should|shall|could|can) we|i wonder"
     r"|i(?:['\u2019]m| am) wondering|(?:we|i|it|they) (?:might|could)"
-    r"|(?:propos|suggest|consider)(?:e|es|ed|s|ing)?)\b|\?\s*\Z",
+    r"|considering|(?:propos|suggest)(?:e|es|ed|s|ing)?)\b",
     re.IGNORECASE,
 )
 _THINKS_ALOUD = regex(
@@ -41,12 +42,13 @@ _THINKS_ALOUD = regex(
     re.IGNORECASE,
 )
 _OF_OTHERS = regex(
-    r"\A(?:the )?(?:\S+ ){0,2}(?:people|folks|guys|devs|crowd|competit\w+|they|somebody|someone)\b"
+    r"\A(?:the )?(?:\S+ ){0,2}(?:people|folks|guys|crowd|competit\w+|they|somebody|someone)\b"
     r"(?!.*\b(?:we|our|us)\b)",
     re.IGNORECASE,
 )
 _EXCEPTS = regex(
-    r"\A(?:(?:the|one|an?|only|sole|another) )*exceptions?\b|\Aexcept\b"
+    r"\A(?:(?:the|one|an?|only|sole|another) )*exceptions?(?:\s*:| (?:is|are|to|for|from)\b"
+    r"(?! reported| logged| sent| thrown| caught| handled))|\Aexcept\b"
     r"|\b(?:is|are) (?:exempt\w*|an exception|the (?:only )?exception)\b",
     re.IGNORECASE,
 )
@@ -59,6 +61,7 @@ _WILL = regex(
 )
 _AT = r"\b(?:in|by|on|from|starting|beginning|effective|as of|after|with|until|for)"
 _FROM = regex(r"\b(?:from .{1,20}? on(?:wards?)?|starting|beginning|effective|as of)\b", re.I)
+_FROM_NOW = regex(rf"\b(?:{FROM_NOW_ON}|as of (?:now|today)|starting (?:now|today))\b", re.I)
 _OF_MONTH = regex(
     rf"{_AT} (?:in |from |early |mid[- ]|late |the (?:end|middle|beginning) of |\d{{1,2}}\.? )*"
     rf"(?P<month>{'|'.join(MONTHS)})\b(?: \d{{1,2}}\b,?)?(?: (?P<year>20\d\d))?",
@@ -67,20 +70,20 @@ _OF_MONTH = regex(
 _OF_YEAR = regex(rf"{_AT} (?:in |from |early |mid[- ]|late )*(?P<year>20\d\d)\b(?!-)", re.I)
 _OF_DAY = regex(r"\b(?P<day>20\d\d-\d\d-\d\d)\b")
 _SOON = regex(
-    r"\b(?:next (?P<next>\w+)|(?P<tomorrow>tomorrow)|in (?P<count>an?|\w+) "
+    r"\b(?:next (?P<next>\w+)|(?P<tomorrow>tomorrow)|in (?P<count>an?|one|two|three) "
     r"(?P<unit>day|week|sprint|month|quarter|year)s?"
     rf"|(?:on|from) (?P<weekday>{'|'.join(WEEKDAYS)}))\b",
     re.IGNORECASE,
 )
 _SOME_DAY = regex(
     r"\b(?:in|from|with|as of) (?:release |version |v)?\d+(?:\.\d+)+\b"
-    r"|\b(?:some ?day|eventually|later|sooner or later|once|as soon as|in the long run"
-    r"|in Q[1-4])\b",
+    r"(?!\s?(?:[smh]|ms|mins?|minutes?|sec\w*|hours?|days?|[kmgt]i?b|%|x|times)\b)"
+    r"|\b(?:some ?day|eventually|later(?! than)|as soon as|in the long run|in Q[1-4]"
+    r"|once (?:the|we|it|they|this|that|all|everything|\w+ (?:is|are|has|have)))\b",
     re.IGNORECASE,
 )
 _DAYS = {"day": 1, "week": 7, "sprint": 14, "month": 30, "quarter": 91, "year": 365}
-_COUNTS = dict(zip("a an one two three four five six".split(), (1, 1, 1, 2, 3, 4, 5, 6),
-                   strict=True))  # fmt: skip
+_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 # "As of October" is told of the October that is nearer.
 _HALF_A_YEAR = 183
 _SOME_TIME = datetime.fromisoformat("2000-01-01")
@@ -102,8 +105,8 @@ def outdates(newer: str, older: str, *, said: datetime | None, now: datetime | N
 
     ``newer`` was ``said`` then; without both a plan stays one.
     """
-    first = _first_sentence(newer)
-    if _PROPOSES.search(first) or _THINKS_ALOUD.search(newer) or _OF_OTHERS.search(first):
+    first = _first_statement(newer)
+    if not first or _PROPOSES.search(first) or _THINKS_ALOUD.search(newer):
         return False
     if _EXCEPTS.search(first) or (_ONLY_MAY.search(first) and Statement(older).denies):
         return False
@@ -111,10 +114,15 @@ def outdates(newer: str, older: str, *, said: datetime | None, now: datetime | N
     return begins is None or (said is not None and now is not None and begins <= now.date())
 
 
+def tells_of_others(said: str) -> bool:
+    """Whether ``said`` tells what others do: "the Ardour people moved from S3 to R2"."""
+    return _OF_OTHERS.search(said.lstrip()) is not None
+
+
 def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
     """Whether one of ``newer``, which were said later, outdates one of ``older``."""
     return any(
-        contradicts(one, other) and outdates(one, other, said=None)
+        contradicts(one, other) and outdates(one, other, said=None) and not tells_of_others(one)
         for one, other in product(newer, older)
     )
 
@@ -167,8 +175,10 @@ def _clauses(text: str) -> Iterator[str]:
                 yield clause
 
 
-def _first_sentence(text: str) -> str:
-    return next(sentences_of(_LABEL.sub("", text), 1), "")
+def _first_statement(text: str) -> str:
+    """The first sentence of ``text`` that asks nothing; "" if all ask."""
+    sentences = sentences_of(_LABEL.sub("", text), _MOST_SENTENCES)
+    return next((one for one in sentences if not one.rstrip().endswith("?")), "")
 
 
 # --- plans ---------------------------------------------------------------------------------------
@@ -179,7 +189,7 @@ def planned_for(sentence: str, said: date) -> date | None:
 
     The last day of all where it names none that can be told: "in 0.9", "once it is approved".
     """
-    is_future = _WILL.search(sentence) is not None
+    is_future = _WILL.search(sentence) is not None and not _FROM_NOW.search(sentence)
     if not is_future and not _FROM.search(sentence):
         return None
     day = _on_calendar(sentence, said, is_future)
@@ -228,12 +238,9 @@ def _soon(named: re.Match[str], said: date) -> date | None:
         return said + timedelta(days=ahead)
     if word in MONTHS:
         return _month(MONTHS.index(word) + 1, None, said, is_future=True)
-    unit = word or named["unit"] or ""
-    count = (named["count"] or "a").lower()
-    number = int(count) if count.isdecimal() else _COUNTS.get(count)
-    if unit not in _DAYS or number is None or number > _HALF_A_YEAR:
-        return None
-    return said + timedelta(days=_DAYS[unit] * number)
+    unit = word or named["unit"]
+    number = _COUNTS[(named["count"] or "a").lower()]
+    return said + timedelta(days=_DAYS[unit.lower()] * number) if unit.lower() in _DAYS else None
 
 
 # --- of several memories -------------------------------------------------------------------------
@@ -268,7 +275,9 @@ def contradictions(
         other = by_id[newer]
         if tell_of_others(other, older):
             return False
-        return outdates(claimed(other), claimed(older), said=other.updated_at, now=now)
+        if claimed(other) != other.content:  # a record tells what was done
+            return True
+        return outdates(other.content, claimed(older), said=other.updated_at, now=now)
 
     def makes_void(newer: str, older: str | None) -> bool:
         return older in every and not leaves_clause(by_id[newer].content, every[older].content)

@@ -9,6 +9,7 @@ from subcog.stages.statements.outdated import (
     leaves_clause,
     outdates,
     planned_for,
+    tells_of_others,
 )
 from tests.fakes import make_memory
 
@@ -42,6 +43,10 @@ def test_a_plan_outdates_nothing_before_its_day(older, newer):
         "As of October we use Flux",
         "Tests run on Node 22.1 in CI",
         "PRs may be merged in May or June",
+        "We'll release on Friday instead of Thursday from now on",
+        "The worker will retry once",
+        "Requests will time out in 2.5 s",
+        "Accounts will be deleted in 30 days",
     ],
 )
 def test_what_holds_is_no_plan(text):
@@ -76,10 +81,11 @@ def test_a_plan_begins_on_its_day(text, begins):
         ("Never push to main", "Only the release bot may push to main"),
         ("Minimum Python is 3.10", "maybe we should drop Python 3.10"),
         ("Crash reports go to Sentry", "What if we moved them to Bugsnag? just thinking aloud"),
-        ("sccache is on S3", "the Ardour people moved from S3 to R2 for their sccache"),
+        ("All PRs need two approvals", "An exception to the two approvals: docs need one"),
+        ("We use pnpm", "could we use bun instead of pnpm?"),
     ],
 )
-def test_neither_an_exception_nor_a_proposal_nor_what_others_do_outdates_it(older, newer):
+def test_neither_an_exception_nor_a_proposal_outdates_it(older, newer):
     assert not outdates(newer, older, said=NOW, now=LATER)
 
 
@@ -89,6 +95,8 @@ def test_neither_an_exception_nor_a_proposal_nor_what_others_do_outdates_it(olde
         ("Everybody may deploy", "Only the leads may deploy"),
         ("sccache is on S3", "We moved sccache from S3 to R2, as the Ardour people did"),
         ("We use pnpm", "We moved to bun, maybe pnpm comes back"),
+        ("Exceptions go to Sentry", "Exceptions are reported to GlitchTip now"),
+        ("We use pnpm", "Which package manager? bun it is, pnpm is out"),
     ],
 )
 def test_a_decision_does(older, newer):
@@ -159,9 +167,22 @@ def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
     assert contradicted([old, plan], now=LATER) == {old.id: plan.id}
 
 
+@pytest.mark.parametrize(
+    ("said", "of_others"),
+    [
+        ("the Ardour people moved from S3 to R2 for their sccache", True),
+        ("We moved sccache to R2, as the Ardour people did", False),
+        ("They moved our bucket to R2", False),
+    ],
+)
+def test_what_others_do_is_told_from_ones_own(said, of_others):
+    assert tells_of_others(said) == of_others
+
+
 def test_one_of_several_texts_amends_another():
     older = ["We deploy on Friday", "Logs are JSON"]
     assert amends(["Thanks!", "We deploy on Monday"], older)
     assert not amends(["Thanks!", "Logs are JSON"], older)
     assert not amends(["Maybe we should deploy on Monday"], older)
+    assert not amends(["The Ardour people deploy on Monday"], older)
     assert not amends([], older)
