@@ -33,7 +33,8 @@ _PROPOSES = regex(
     r"\A(?:\w+,? ){0,3}?(?:maybe|perhaps|possibly|idea|proposal|suggestion|what if|how about"
     r"|what about|why (?:not|don['\u2019]?t we)|(?:should|shall|could|can) we|i wonder"
     r"|i(?:['\u2019]m| am) wondering|(?:we|i|it|they) (?:might|could)"
-    r"|considering|(?:propos|suggest)(?:e|es|ed|s|ing)?)\b",
+    r"|considering|let['\u2019]?s (?:consider|discuss|talk|think|see)"
+    r"|asked (?:if|whether)|(?:propos|suggest)(?:e|es|ed|s|ing)?)\b",
     re.IGNORECASE,
 )
 _THINKS_ALOUD = regex(
@@ -49,13 +50,14 @@ _OF_OTHERS = regex(
 _EXCEPTS = regex(
     r"\A(?:(?:the|one|an?|only|sole|another) )*exceptions?(?:\s*:| (?:is|are|to|for|from)\b"
     r"(?! reported| logged| sent| thrown| caught| handled))|\Aexcept\b"
-    r"|\b(?:is|are) (?:exempt\w*|an exception|the (?:only )?exception)\b",
+    r"|\b(?:(?:is|are) (?:exempt\w*|an exception|the (?:only )?exception)|nowhere else)\b",
     re.IGNORECASE,
 )
+_PERMITS = regex(r"\b(?:may|can|allowed|free to)\b", re.IGNORECASE)
 _ONLY_MAY = regex(r"\A(?:only|just) .{1,60}? (?:may|can)\b", re.IGNORECASE)
 
 _WILL = regex(
-    r"\b(?:will|shall|won['\u2019]?t|going to|gonna|plan(?:s|ned)? to|intends? to)\b"
+    r"\b(?:will|shall|won['\u2019]?t|going to|gonna|plan(?:s|ned|ning)? to|intend(?:s|ing)? to)\b"
     r"|['\u2019]ll\b",
     re.IGNORECASE,
 )
@@ -78,7 +80,8 @@ _SOON = regex(
 _SOME_DAY = regex(
     r"\b(?:in|from|with|as of) (?:release |version |v)?\d+(?:\.\d+)+\b"
     r"(?!\s?(?:[smh]|ms|mins?|minutes?|sec\w*|hours?|days?|[kmgt]i?b|%|x|times)\b)"
-    r"|\b(?:some ?day|eventually|later(?! than)|as soon as|in the long run|in Q[1-4]"
+    r"|\b(?:some ?day|eventually|later(?! than)|as soon as|in the long run|Q[1-4]"
+    r"|plan(?:s|ned|ning)? to|intend(?:s|ing)? to"
     r"|once (?:the|we|it|they|this|that|all|everything|\w+ (?:is|are|has|have)))\b",
     re.IGNORECASE,
 )
@@ -108,10 +111,15 @@ def outdates(newer: str, older: str, *, said: datetime | None, now: datetime | N
     first = _first_statement(newer)
     if not first or _PROPOSES.search(first) or _THINKS_ALOUD.search(newer):
         return False
-    if _EXCEPTS.search(first) or (_ONLY_MAY.search(first) and Statement(older).denies):
+    if _EXCEPTS.search(first) or (_ONLY_MAY.search(first) and not _permits(older)):
         return False
     begins = planned_for(first, (said or _SOME_TIME).date())
     return begins is None or (said is not None and now is not None and begins <= now.date())
+
+
+def _permits(text: str) -> bool:
+    """Whether ``text`` allows what a newer one may allow to some only."""
+    return _PERMITS.search(text) is not None and not Statement(text).denies
 
 
 def tells_of_others(said: str) -> bool:
@@ -189,14 +197,14 @@ def planned_for(sentence: str, said: date) -> date | None:
 
     The last day of all where it names none that can be told: "in 0.9", "once it is approved".
     """
-    is_future = _WILL.search(sentence) is not None and not _FROM_NOW.search(sentence)
-    if not is_future and not _FROM.search(sentence):
+    is_future = _WILL.search(sentence) is not None
+    if _FROM_NOW.search(sentence) or not (is_future or _FROM.search(sentence)):
         return None
     day = _on_calendar(sentence, said, is_future)
-    if day is None and is_future:
-        named = _SOON.search(sentence)
-        day = _soon(named, said) if named else None
-        day = date.max if day is None and _SOME_DAY.search(sentence) else day
+    if day is None and (named := _SOON.search(sentence)):
+        day = _soon(named, said)
+    if day is None and is_future and _SOME_DAY.search(sentence):
+        return date.max
     return day
 
 

@@ -59,6 +59,10 @@ def test_what_holds_is_no_plan(text):
     [
         ("In 0.9 we will require Python 3.11", date.max),
         ("We'll drop it once the audit is through", date.max),
+        ("We are planning to drop it", date.max),
+        ("By the end of Q1 we will have dropped it", date.max),
+        ("Starting in April it is dropped", date(2027, 4, 1)),
+        ("From Monday on Kim drops it", date(2026, 11, 30)),
         ("We'll drop it tomorrow", date(2026, 11, 28)),
         ("We'll drop it next Monday", date(2026, 11, 30)),
         ("We will drop it in two weeks", date(2026, 12, 11)),
@@ -83,6 +87,9 @@ def test_a_plan_begins_on_its_day(text, begins):
         ("Crash reports go to Sentry", "What if we moved them to Bugsnag? just thinking aloud"),
         ("All PRs need two approvals", "An exception to the two approvals: docs need one"),
         ("We use pnpm", "could we use bun instead of pnpm?"),
+        ("Uploads are 10 MB", "Let's consider 50 MB for uploads"),
+        ("All services log JSON", "Only the gateway may log plain text"),
+        ("No console.log in the code", "console.log is fine in scripts/, nowhere else"),
     ],
 )
 def test_neither_an_exception_nor_a_proposal_outdates_it(older, newer):
