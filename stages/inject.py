@@ -206,8 +206,8 @@ def _choose(
     not_meant |= _of_another_date(event, found, now)
     surely = context.min_relevance
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one, surely)]
-    refused = out_of_context(doubtful, hits) | outdated(found, hits) | not_meant
-    later = overtaken(found, hits)
+    refused = out_of_context(doubtful, hits) | outdated(found, hits, now) | not_meant
+    later = overtaken(found, hits, now)
     for one in candidates:
         one.overtaken = later.get(one.memory.id, "")
     choice = take(

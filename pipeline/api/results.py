@@ -43,8 +43,8 @@ from ...bus.results import (
 )
 from ...bus.sessions import Passage
 from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled
-from ...stages.injection.select import contradicted
 from ...stages.respond import enriched_intent
+from ...stages.statements.outdated import contradicted
 from ...stages.text.envelope import author_name, source_of
 from .params import CallRefused
 

@@ -39,10 +39,12 @@ from ...stages.enrichment.guide_parser import read_guide
 from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness
 from ...stages.language.code_names import code_names
+from ...stages.moments.warn import lifts
 from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
-from ...stages.statements.comparison import amends, contradicts, says_same, settles
+from ...stages.statements.comparison import contradicts, says_same, settles
+from ...stages.statements.outdated import amends
 from ...stages.text.markup import parts_of
 from .archives import LazyArchive, RedactionCache
 from .captures import CaptureService
@@ -337,7 +339,7 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            judge=Judge(contradicts, settles, says_same),
+            judge=Judge(contradicts, settles, says_same, lifts),
             clock=self.clock,
             warning_keys=warning_keys,
             anchors=self.code.anchors,

@@ -32,16 +32,22 @@ def may_be_denied(older: Memory, newer: Memory) -> bool:
     return older.namespace not in RECORDS and not both_failed
 
 
+def _takes_back(newer: Memory, older: Memory) -> bool:
+    return True
+
+
 class Judge(Struct, frozen=True):
     """What compares a text with an older one.
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more, ``says_same`` whether a text adds nothing to another one.
+    older one holds no more, ``says_same`` whether a text adds nothing to another one. ``lifts``
+    tells whether a memory that contradicts an older one takes a rule of it back.
     """
 
     contradicts: Callable[[str, str], bool]
     settles: Callable[[str, str], bool]
     says_same: Callable[[str, str], bool]
+    lifts: Callable[[Memory, Memory], bool] = _takes_back
 
 
 class Comparison(Struct, frozen=True):

@@ -111,6 +111,7 @@ class Archive:
             clock=clock,
         )
         self.captures.find_anchors = anchors
+        self._lifts = judge.lifts
         self.contradictions = Contradictions(
             index=self.index,
             fetch=self._fetched,
@@ -278,12 +279,14 @@ class Archive:
         return await self.fetch(ids, scopes) if ids else ()
 
     async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        """The memories that may warn of what has ``keys``, newest first; none that is outdated."""
+        """The memories that may warn of what has ``keys``, newest first; none that is lifted."""
         ids = self.mentions.warnings.warning(keys, scopes)
         if not ids:
             return ()
         found = await self.fetch(ids, scopes)
-        return tuple(await anyio.to_thread.run_sync(self.search.undenied, found, scopes))
+        return tuple(
+            await anyio.to_thread.run_sync(self.search.undenied, found, scopes, self._lifts)
+        )
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         """What several memories of ``scopes`` are about, the most frequent first."""

@@ -65,11 +65,17 @@ MOST_REWORDED = 2
 MOST_SUCCESSORS = 8
 """How often in a row what replaced a memory may have been replaced itself."""
 
+MOST_NEWER = 3
+"""So many of the newest that contradict one memory are brought with it."""
+
 THREADS = 2
 """More searches at once than this only take turns with one interpreter, and all end late."""
 
 RERANKED_AT_ONCE = min(2, os.cpu_count() or 1)
 """So many candidates of a question are reranked at once: the model runs outside the interpreter."""
+
+# By so much in the order what contradicts a memory comes before it.
+_BEFORE = 1e-9
 
 Rank = Callable[[EncodedQuery, datetime], Ranking]
 
@@ -127,8 +133,8 @@ class Search:
 
     async def newer(self, memory: Memory) -> Memory | None:
         """The newest of its scope that holds and contradicts ``memory``, as far as is known."""
-        found = await anyio.to_thread.run_sync(self._newest, [memory], [memory.scope])
-        return found.get(memory.id)
+        found = await anyio.to_thread.run_sync(self._newer, [memory], [memory.scope])
+        return next(iter(found.get(memory.id, ())), None)
 
     async def latest(
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
@@ -293,50 +299,70 @@ class Search:
     def _with_newer(self, hits: tuple[Hit, ...], query: Query) -> tuple[Hit, ...]:
         """``hits``, and before each what contradicts it, as relevant; at most ``query.limit``.
 
-        Newest first: what contradicts may be contradicted itself. Which of them is shown is decided
-        later, where they are beside each other.
+        Several may contradict one: first what reads like the answer, else the newest. And what
+        contradicts may be contradicted itself. Which of them is shown is decided later, where they
+        are beside each other.
         """
         newer = {} if query.is_filtered else self._all_newer(hits, query.scopes)
         if not newer:
             return hits
         found: dict[str, Hit] = {}
         for hit in hits:
-            line = {hit.memory.id: hit}
-            at = newer.get(hit.memory.id)
-            while at is not None and at.id not in line:
-                line[at.id] = replace(hit, memory=at)
-                at = newer.get(at.id)
-            for id_, one in reversed(line.items()):
-                found.setdefault(id_, one)
+            line = [hit.memory]
+            for memory in line:
+                beside = self._best_first(newer.get(memory.id, ()), query)
+                line += [one for one in reversed(beside) if one not in line]
+            for at, memory in reversed(list(enumerate(line))):
+                one = replace(hit, memory=memory, order=hit.order + at * _BEFORE) if at else hit
+                found.setdefault(memory.id, one)
         return tuple(found.values())[: query.limit]
 
-    def _all_newer(self, hits: Sequence[Hit], scopes: Sequence[Scope]) -> dict[str, Memory]:
-        """The newest that contradicts each of ``hits``, by its id, and that contradicts those."""
-        newer: dict[str, Memory] = {}
+    def _best_first(self, newer: Sequence[Memory], query: Query) -> Sequence[Memory]:
+        if len(newer) == 1 or self.reranker is None or not query.asked:
+            return newer
+        read = partial(self.reranker.score, query.asked)
+        return sorted(newer, key=lambda one: -read(f"{one.namespace}: {one.content}"))
+
+    def _all_newer(
+        self, hits: Sequence[Hit], scopes: Sequence[Scope]
+    ) -> dict[str, Sequence[Memory]]:
+        """What contradicts each of ``hits``, by its id, and what contradicts those."""
+        newer: dict[str, Sequence[Memory]] = {}
         known, unread = set[str](), [hit.memory for hit in hits]
         for _ in range(MOST_SUCCESSORS):
             known |= {memory.id for memory in unread}
-            found = self._newest(unread, scopes)
+            found = self._newer(unread, scopes)
             newer |= found
-            unread = [memory for memory in found.values() if memory.id not in known]
+            unread = [one for some in found.values() for one in some if one.id not in known]
         return newer
 
-    def _newest(self, memories: Sequence[Memory], scopes: Sequence[Scope]) -> dict[str, Memory]:
-        """The newest that contradicts each of ``memories``, by its id, where there is any."""
+    def _newer(
+        self, memories: Sequence[Memory], scopes: Sequence[Scope]
+    ) -> dict[str, Sequence[Memory]]:
+        """The newest few that contradict each of ``memories``, by its id, where there are any."""
         ids = [new for one in memories for new in self._index.contradicted_by(one.id)]
-        if not ids:
-            return {}
         older = {memory.id: memory for memory in memories}
-        return {
-            denied.id: memory
-            for memory in sorted(self._fetch(ids, scopes), key=lambda one: one.updated_at)
-            if (denied := older.get(memory.contradicts or "")) and self._outdates(memory, denied)
-        }
+        found: dict[str, list[Memory]] = {}
+        newest = sorted(self._fetch(ids, scopes) if ids else (), key=attrgetter("updated_at"))
+        for memory in reversed(newest):
+            denied = older.get(memory.contradicts or "")
+            if denied is not None and self._outdates(memory, denied):
+                found.setdefault(denied.id, []).append(memory)
+        return {id_: some[:MOST_NEWER] for id_, some in found.items()}
 
-    def undenied(self, memories: Sequence[Memory], scopes: Sequence[Scope]) -> list[Memory]:
-        """Those of ``memories`` that no newer one contradicts."""
-        newer = self._newest(memories, scopes)
-        return [memory for memory in memories if memory.id not in newer]
+    def undenied(
+        self,
+        memories: Sequence[Memory],
+        scopes: Sequence[Scope],
+        lifts: Callable[[Memory, Memory], bool],
+    ) -> list[Memory]:
+        """Those of ``memories`` of which no newer one that contradicts them ``lifts`` the rule."""
+        newer = self._newer(memories, scopes)
+        return [
+            memory
+            for memory in memories
+            if not any(lifts(one, memory) for one in newer.get(memory.id, ()))
+        ]
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:
         """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""

@@ -176,6 +176,12 @@ def warning_keys(memory: Memory) -> tuple[str, ...]:
     return tuple(rules_of(memory.content).keys())
 
 
+def rule_words(text: str) -> frozenset[str]:
+    """The words that name what the memory ``text`` has rules about; most have none."""
+    keys = rules_of(text).keys()
+    return frozenset(key.partition(" ")[2] for key in keys)
+
+
 def action_keys(deed: Deed, commands: Iterable[Command]) -> tuple[str, ...]:
     """The keys that a memory may have that warns of ``deed``, whose ``commands`` these are."""
     return (*(command.shape for command in commands), *deed.keys())

@@ -8,8 +8,9 @@ the most telling memories are taken: used, new or there from the beginning, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON, STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
 from ..statements.open_work import is_open
+from ..statements.outdated import contradictions
 from .time_spans import day_stated, span_of, spans_stated
 
 WORK = ("progress", "tasks")
@@ -37,6 +39,8 @@ OF_THE_WHOLE = {"context": 4, "decisions": 4, "patterns": 2}
 """How many memories of each namespace tell of a project."""
 
 _MOST_READ = 100
+# So many of the newest are compared with what tells of the whole.
+_MOST_COMPARED = 20
 _MOST_EVENTS = 10
 _MOST_DATED = 20
 _NIGHT = timedelta(days=2)
@@ -274,12 +278,33 @@ async def _whole(
         now = hindsight.clock()
         telling = [one for one in telling if is_open(one, now)]
     if asked.namespaces:
-        return tuple(_diverse(telling, limit))
-    return tuple(
-        memory
+        return tuple(_with_newer(_diverse(telling, limit), telling, newest))
+    several = (
+        _diverse([one for one in telling if one.namespace == namespace], most)
         for namespace, most in OF_THE_WHOLE.items()
-        for memory in _diverse([one for one in telling if one.namespace == namespace], most)
     )
+    return tuple(_with_newer(list(chain.from_iterable(several)), telling, newest))
+
+
+def _with_newer(
+    chosen: Sequence[Memory], telling: Sequence[Memory], newest: Sequence[Memory]
+) -> list[Memory]:
+    """``chosen``, and before each what contradicts it: the two share too many words for both.
+
+    That was noted of any of ``telling``; by their words the ``newest`` few are compared.
+    """
+    ids = {memory.id for memory in chosen}
+    linked = [one for one in telling if one.contradicts in ids]
+    every = {one.id: one for one in (*chosen, *linked, *newest[:_MOST_COMPARED])}
+    newer = contradictions(every.values())
+
+    def line(id_: str) -> Iterator[str]:
+        for other in newer.get(id_, ()):
+            yield from line(other)
+        yield id_
+
+    found = dict.fromkeys(chain.from_iterable(line(memory.id) for memory in chosen))
+    return [every[id_] for id_ in found]
 
 
 def _telling(newest: Sequence[Memory], used: Sequence[Memory]) -> list[Memory]:

@@ -41,8 +41,8 @@ class Candidate:
     ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
     ``day`` tells when it was made, where that was asked for; ``brief`` keeps it short. ``code`` is
     what became of the code that the memory names, as far as that is known. ``overtaken`` says, once
-    it is set, which newer session spoke of the subject, and ``amended_by`` is the id of a newer
-    memory that contradicts a part of it, and leaves the rest.
+    it is set, which newer session spoke of the subject, and ``amended_by`` has the ids of newer
+    memories that each contradict a part of it, and leave the rest.
     """
 
     def __init__(

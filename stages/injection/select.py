@@ -5,17 +5,16 @@ A pure helper of ``inject``; it knows nothing of events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 
 from msgspec import Struct
 
-from ...bus.values import Memory, Scope, copies
-from ..statements.beside import leaves_part
-from ..statements.comparison import Claim, Relation, claim_of, says_same
-from ..statements.open_work import claimed, is_closed_since, tell_of_others
+from ...bus.values import copies
+from ..statements.comparison import says_same
+from ..statements.outdated import contradictions, leaves_clause
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
 from .pack import Budget, Offer, pack
@@ -28,9 +27,6 @@ _SPARE = 5
 # with the prompt, or is there only where somebody wants an explanation, is not.
 _MOST_COMPARED = 20
 _LEAST_COMPARED = 0.25
-# Of those that share words with an older one so many are compared with it, the newest first: in a
-# store of near duplicates there is no end of them.
-_MOST_RIVALS = 3
 _SAME = "says the same as {}"
 
 
@@ -82,7 +78,7 @@ def choose(
     why = {c.memory.id: _merit(c, shifts[c.memory.id]) for c in candidates}
     wanted = _keep(candidates, why, lambda c: BURIED if learned.is_buried(c.memory.id) else None)
     current = _keep(wanted, why, lambda c: _stale(c, now))
-    newer = _replaced(current, min(floor, beside))
+    newer = _replaced(current, min(floor, beside), now)
     current = sorted(current, key=lambda c: -c.value)
     if floor:
         current = list(_by_use(current, learned))
@@ -118,7 +114,7 @@ def choose(
     )
 
 
-def _replaced(candidates: Sequence[Candidate], floor: float) -> dict[str, str]:
+def _replaced(candidates: Sequence[Candidate], floor: float, now: datetime) -> dict[str, str]:
     """What newer candidates contradict of those that may be shown; they stand in for those.
 
     Without what they contradict in part: that is shown as well, and says so.
@@ -126,14 +122,17 @@ def _replaced(candidates: Sequence[Candidate], floor: float) -> dict[str, str]:
     best = {c.memory.id: c for c in candidates if c.relevance >= _LEAST_COMPARED}
     compared = [c.memory for c in islice(best.values(), _MOST_COMPARED)]
     asked = {id_ for id_, c in best.items() if c.relevance >= floor}
-    newer = contradicted(compared, asked=asked) if asked else {}
+    newer = contradictions(compared, asked=asked, now=now) if asked else {}
     if newer:  # what stands in may be contradicted itself
-        newer = contradicted(compared, asked=asked | set(newer.values()))
-    for old, new in newer.items():
-        best[new].stand_in_for(best[old])
-        if leaves_part(best[new].memory.content, best[old].memory.content):
-            best[old].amended_by = new
-    return {old: new for old, new in newer.items() if not best[old].amended_by}
+        asked.update(chain.from_iterable(newer.values()))
+        newer = contradictions(compared, asked=asked, now=now)
+    for old, news in newer.items():
+        older = best[old]
+        for new in news:
+            best[new].stand_in_for(older)
+        if all(leaves_clause(best[new].memory.content, older.memory.content) for new in news):
+            older.amended_by = ", ".join(news)
+    return {old: news[0] for old, news in newer.items() if not best[old].amended_by}
 
 
 def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
@@ -141,47 +140,6 @@ def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
     if weaker.memory.content_hash and weaker.memory.content_hash == better.memory.content_hash:
         return True
     return says_same(weaker.memory.content, better.memory.content)
-
-
-def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -> dict[str, str]:
-    """The id of each memory that a newer one of them contradicts, and that one's id.
-
-    It was noted when the newer one was kept, or their words tell it. Of two of the same time the
-    one with the later id is the newer; a blocker that was closed since is no news on anything. With
-    ``asked``, of those ids.
-    """
-    in_force: dict[str, Claim] = {}
-    by_id: dict[str, Memory] = {}
-    noted: dict[tuple[Scope, str | None], str] = {}
-    found: dict[str, str] = {}
-    for memory in sorted(memories, key=_newness, reverse=True):
-        claim = claim_of(claimed(memory))
-        is_asked = asked is None or memory.id in asked
-        other = noted.get((memory.scope, memory.id))
-        if other and in_force[other].holds_beside(claim):
-            other = None
-        if other and tell_of_others(by_id[other], memory):
-            other = None
-        if is_asked and not other:
-            rivals = _rivals(in_force, claim)
-            other = next((id_ for id_ in rivals if not tell_of_others(by_id[id_], memory)), None)
-        if is_asked and other:
-            found[memory.id] = other
-        else:
-            in_force[memory.id], by_id[memory.id] = claim, memory
-            noted.setdefault((memory.scope, memory.contradicts), memory.id)
-    return found
-
-
-def _newness(memory: Memory) -> tuple[bool, datetime, str]:
-    return (not is_closed_since(memory), memory.updated_at, memory.id)
-
-
-def _rivals(newer: Mapping[str, Claim], older: Claim) -> Iterator[str]:
-    """Which of the first that speak of the same as ``older`` contradict it."""
-    told = ((id_, found) for id_, one in newer.items() if (found := one.bearing(older)))
-    rivals = islice(told, _MOST_RIVALS)
-    return (id_ for id_, found in rivals if found is not Relation.DIFFERENT)
 
 
 def _keep(

@@ -27,10 +27,10 @@ from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
 from ..injection.pack import Budget, Offer, Packed, pack
-from ..injection.select import contradicted
 from ..injection.usefulness import NOTHING_LEARNED, Learned
 from ..ports import Catalogue, Code, Recall, Sessions
 from ..statements.open_work import OUTCOME, is_open
+from ..statements.outdated import contradicted
 from ..text.envelope import (
     NOTHING,
     Note,
@@ -130,9 +130,10 @@ async def greet(
 def is_deliberate(memory: Memory) -> bool:
     """Whether somebody kept it, or it earned it; records of tasks count.
 
-    What older rules captured from prose is less certain than what is earned today.
+    What older rules captured from prose is less certain than what is earned today, unless it was
+    kept because it outdates another memory.
     """
-    if AUTO_CAPTURED not in memory.tags:
+    if AUTO_CAPTURED not in memory.tags or memory.contradicts or memory.supersedes:
         return True
     if memory.namespace == "tasks" and OUTCOME.search(memory.content):
         return True
@@ -170,7 +171,8 @@ class _Looking:
         found = list(islice(in_turn, 2 * self.count))
         # What is no blocker, task or decision may contradict one as well.
         compared = {memory.id: memory for memory in (*found, *self._newest)}
-        outdated = contradicted(compared.values(), asked={memory.id for memory in found})
+        asked = {memory.id for memory in found}
+        outdated = contradicted(compared.values(), asked=asked, now=self.now)
         return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:

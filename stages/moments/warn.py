@@ -16,13 +16,15 @@ from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
 from ...bus.values import Hit, Memory, Query
 from ...config.settings import ActionSettings
+from ..actions.claims import terms
 from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, SURE, Matcher
 from ..actions.reading import ActionText, read_action
-from ..actions.rules import Deed, action_keys
+from ..actions.rules import Deed, action_keys, rule_words
 from ..injection.usefulness import Learned
 from ..ports import Recall, Sessions, Warnings
+from ..statements.outdated import outdates
 from .reminder import (
     NOTHING_KNOWN,
     KnownAtAct,
@@ -66,10 +68,27 @@ class Searcher(Struct, frozen=True):
     ) -> list[RatedHit]:
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
         found = (await self.recall.recall(query)).hits
-        denied = {hit.memory.contradicts for hit in found}  # the newer word comes with the older
-        hits = [hit for hit in found if hit.memory.id not in denied]
+        # The newer word comes with the older.
+        newer = {hit.memory.contradicts: hit.memory for hit in found}
+        hits = [
+            hit
+            for hit in found
+            if (other := newer.get(hit.memory.id)) is None
+            or (deed.breaks(hit.memory.content) and not lifts(other, hit.memory))
+        ]
         matcher = Matcher(action, hits, deed)
         return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
+
+
+def lifts(newer: Memory, older: Memory) -> bool:
+    """Whether ``newer``, which contradicts ``older``, takes the rules back that it states by name.
+
+    What speaks of another clause of it, plans, or makes an exception, does not.
+    """
+    rules = rule_words(older.content)
+    if rules and rules.isdisjoint(terms(newer.content)):
+        return False
+    return outdates(newer.content, older.content, said=newer.updated_at)
 
 
 def _rated(hit: Hit, likely: float) -> RatedHit:

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.topics import retrieval_words
-from ..statements.beside import leaves_part
 from ..statements.comparison import contradicts
+from ..statements.outdated import leaves_clause, outdates, tells_of_others
 from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
 from .turns import ENDS, SETTLES, telling_turns
@@ -131,20 +131,22 @@ def shown_keys(passages: Sequence[Passage]) -> frozenset[tuple[str, int]]:
     )
 
 
-def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
-    """The ids of those of ``memories`` that something said later contradicts, and why.
+def outdated(
+    memories: Sequence[Memory], hits: Sequence[SessionHit], now: datetime
+) -> dict[str, str]:
+    """The ids of those of ``memories`` that something said later outdates by ``now``, and why.
 
     Without those of which a part holds.
     """
     return {
         memory.id: f"contradicted later in {short_id(passage.session)}"
-        for memory, passage in _denied(memories, hits)
-        if not leaves_part(passage.text, memory.content)
+        for memory, passage in _denied(memories, hits, now)
+        if not leaves_clause(passage.text, memory.content)
     }
 
 
 def _denied(
-    memories: Sequence[Memory], hits: Sequence[SessionHit]
+    memories: Sequence[Memory], hits: Sequence[SessionHit], now: datetime
 ) -> Iterator[tuple[Memory, Passage]]:
     """Each of ``memories`` that the user contradicted later, and where first."""
     later = [
@@ -155,13 +157,20 @@ def _denied(
     ]
     for memory in memories if later else ():
         for passage in later:
-            is_later = passage.said_at > memory.updated_at
-            if is_later and contradicts(passage.text, memory.content):
+            said_at, text = passage.said_at, passage.text
+            if (
+                said_at > memory.updated_at
+                and contradicts(text, memory.content)
+                and outdates(text, memory.content, said=said_at, now=now)
+                and not tells_of_others(text)
+            ):
                 yield memory, passage
                 break
 
 
-def overtaken(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
+def overtaken(
+    memories: Sequence[Memory], hits: Sequence[SessionHit], now: datetime
+) -> dict[str, str]:
     """The ids of those of ``memories`` on whose subject a newer session spoke, in words.
 
     That is a session of the subject of an automatic memory's own, or one that contradicts a part.
@@ -172,7 +181,7 @@ def overtaken(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[st
         for memory in memories
         if (session := memory.provenance.session) in newer and AUTO_CAPTURED in memory.tags
     }
-    spoke |= {memory.id: passage.session for memory, passage in _denied(memories, hits)}
+    spoke |= {memory.id: passage.session for memory, passage in _denied(memories, hits, now)}
     return {
         id_: f"{short_id(session)} spoke of it: where they differ, that holds"
         for id_, session in spoke.items()

@@ -27,6 +27,7 @@ from ..language.sentences import (
 from ..language.topics import retrieval_words
 from ..language.words import HESITATES, STOP_WORDS, TAKES_BACK, fold
 from ..statements.comparison import contradicts, says_same
+from ..statements.outdated import outdates
 from ..text.markup import split_markers
 from ..text.unicode import one_line
 
@@ -228,7 +229,11 @@ def _is_outdated(passage: Passage, memories: Sequence[Memory]) -> bool:
     if passage.speaker != "user" or len(passage.text) > _CLAIM_CHARS:
         return False
     later = (memory for memory in memories if memory.updated_at > passage.said_at)
-    return any(contradicts(memory.content, passage.text) for memory in later)
+    return any(
+        contradicts(memory.content, passage.text)
+        and outdates(memory.content, passage.text, said=memory.updated_at, now=None)
+        for memory in later
+    )
 
 
 def _is_said(passage: Passage, texts: Sequence[str], memories: Sequence[Memory]) -> bool:

@@ -312,11 +312,6 @@ def contradicts(newer: str, older: str) -> bool:
     return claim_of(newer).contradiction(claim_of(older)) is not None
 
 
-def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
-    """Whether one of ``newer`` contradicts one of ``older``."""
-    return any(contradicts(one, other) for one, other in product(newer, older))
-
-
 def settles(newer: str, older: str) -> bool:
     """Whether ``newer`` says in so many words that what ``older`` states is no more.
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from subcog.bus.events import ExpireRequested, RestoreRequested, SupersedeRequested
-from subcog.stages.injection.select import contradicted
+from subcog.stages.statements.outdated import contradicted
 from tests.archives import opened_desk
 from tests.stores import ELSEWHERE, HERE
 

@@ -245,6 +245,17 @@ async def test_memories_on_the_same_topic_do_not_crowd_the_others_out():
     assert len(found) == OF_THE_WHOLE["context"]
 
 
+async def test_what_contradicts_a_memory_of_the_whole_comes_with_it_the_newer_first():
+    old = note(1, "cache keys expire after 5 minutes", "2026-09-11T08:00:00", namespace="context")
+    several = [note(n, f"word{n} other{n} thing{n}", f"2026-09-1{n}T08:00:00", namespace="context")
+               for n in range(2, 6)]  # fmt: skip
+    said, made = "cache keys expire after 9 minutes", "2026-09-19T08:00:00"
+    for link in (None, old.id):
+        new = note(9, said, made, namespace="context", contradicts=link)
+        found = await recollected("tell me about the project", [old, *several, new], used=[old.id])
+        assert numbers(found).index(9) + 1 == numbers(found).index(1)
+
+
 async def test_another_projects_memories_are_not_of_this_whole():
     mine = make_prompt().place.user
     notes = [note(1, "mine", "2026-09-14T08:00:00", scope=mine, namespace="context")]

@@ -199,6 +199,30 @@ def test_what_is_contradicted_in_part_is_shown_beside_the_newer_and_says_so():
     assert f"since then partly outdated by {newer.memory.id}" in choice.text
 
 
+def test_several_that_contradict_a_part_each_are_all_shown_before_it_and_named():
+    said = "Gauges report every 60 seconds, and we keep raw readings for 90 days"
+    older = candidate(1, said, 0.9, updated_at=NOW - DAY)
+    told = ("Gauges report every 120 seconds now", "Raw readings are kept for 400 days now")
+    fields = {"updated_at": NOW, "contradicts": older.memory.id}
+    newer = [candidate(at, text, 0.3, **fields) for at, text in enumerate(told, start=2)]
+    choice, ids = chosen(*newer, older)
+    assert ids == [newer[0].memory.id, newer[1].memory.id, older.memory.id]
+    assert f"partly outdated by {newer[1].memory.id}, {newer[0].memory.id}" in choice.text
+
+
+def test_what_a_plan_will_outdate_is_shown_unmarked_until_then():
+    older = candidate(1, "Beta builds go to TestFlight every Thursday", 0.9, updated_at=NOW - DAY)
+    said = "In two weeks beta builds will go to TestFlight daily"
+    fields = {"contradicts": older.memory.id}
+    plan = candidate(2, said, 0.9, updated_at=NOW, **fields)
+    choice, ids = chosen(older, plan)
+    assert set(ids) == {older.memory.id, plan.memory.id}
+    assert "outdated" not in choice.text
+    over = candidate(2, said, 0.9, updated_at=NOW - 20 * DAY, **fields)
+    first = candidate(1, older.memory.content, 0.9, updated_at=NOW - 30 * DAY)
+    assert chosen(first, over)[1] == [over.memory.id]
+
+
 def test_what_was_noted_of_another_time_or_place_leaves_the_older_in_force():
     said = "Alerts during the day go to the Slack channel #grid"
     older = candidate(1, said, 0.9, updated_at=NOW - DAY)

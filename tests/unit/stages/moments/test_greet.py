@@ -81,6 +81,22 @@ async def test_of_two_decisions_that_contradict_each_other_the_newer_is_shown():
     assert old.id not in text
 
 
+async def test_a_decision_that_was_kept_because_it_outdates_another_comes_in_its_place():
+    old = make_memory(2, "Gauges report every 60 seconds")
+    said = {"tags": ("auto-captured",), "confidence_percent": 60}
+    new = make_memory(1, "Gauges report every 120 seconds now", contradicts=old.id, **said)
+    text = context_of(await hello(old, new))
+    assert new.id in text
+    assert old.id not in text
+
+
+async def test_a_decision_that_is_to_change_is_shown_until_then():
+    old = make_memory(2, "Beta builds go to TestFlight every Thursday")
+    plan = "Next month beta builds will go to TestFlight daily"
+    text = context_of(await hello(old, make_memory(1, plan, contradicts=old.id)))
+    assert old.id in text
+
+
 LAST = "- ses_0f3e2d1c · 3 June\n  > The user asked: Move the queue"
 
 

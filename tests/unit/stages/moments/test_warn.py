@@ -80,6 +80,21 @@ async def test_a_rule_that_a_newer_memory_contradicts_warns_no_more():
     assert await warned(hits=hits) == ({}, ())
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The staging database moved to Aurora, scripts/migrate.py is the script now",
+        "Next month we will drop the script, then alembic runs on staging",
+        "Exception: alembic may be run on the branch database",
+    ],
+)
+async def test_a_rule_of_which_a_newer_memory_contradicts_another_clause_warns_still(said):
+    rule = make_memory(1, RULE)
+    newer = make_memory(2, said, contradicts=rule.id)
+    [shown] = (await warned(hits=[make_hit(newer, 0.1), make_hit(rule, 0.3)]))[1]
+    assert rule.id in [one.memory_id for one in shown.shown]
+
+
 async def test_a_memory_warns_once_in_a_context_unless_it_changed():
     sessions = FakeSessions()
     assert (await warned(sessions=sessions))[1]

@@ -131,29 +131,44 @@ RULE = "We can use Redis for the job queue"
 def test_a_memory_that_a_later_session_contradicts_is_outdated():
     memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
     later = hit(talk=[("user", "We can't use Redis for the job queue")])
-    assert outdated([memory], [later]) == {memory.id: "contradicted later in ses_s1"}
+    assert outdated([memory], [later], NOW) == {memory.id: "contradicted later in ses_s1"}
 
 
 def test_a_memory_of_which_a_part_holds_stays_and_names_the_session_that_contradicts_the_rest():
     text = "Events go through RabbitMQ, dead letters expire after 3 days; the vhost is /rosterly"
     memory = make_memory(content=text, created_at=OLD, updated_at=OLD)
     later = hit(talk=[("user", "We moved from RabbitMQ to NATS")])
-    assert outdated([memory], [later]) == {}
+    assert outdated([memory], [later], NOW) == {}
     told = {memory.id: "ses_s1 spoke of it: where they differ, that holds"}
-    assert overtaken([memory], [later]) == told
+    assert overtaken([memory], [later], NOW) == told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "maybe we can't use Redis for the job queue",
+        "We can't use Redis for the job queue? just thinking aloud",
+        "next year we won't use Redis for the job queue",
+    ],
+)
+def test_a_memory_is_neither_outdated_nor_marked_by_a_proposal_or_a_plan(said):
+    memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
+    later = hit(talk=[("user", said)])
+    assert outdated([memory], [later], NOW) == {}
+    assert overtaken([memory], [later], NOW) == {}
 
 
 def test_neither_an_earlier_session_nor_the_agents_own_words_outdate_a_memory():
     memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
     denied = "We can't use Redis for the job queue"
     earlier = hit(talk=[("user", denied)], began=OLD - timedelta(days=1))
-    assert outdated([memory], [earlier]) == {}
-    assert outdated([memory], [hit(talk=[("agent", denied)])]) == {}
+    assert outdated([memory], [earlier], NOW) == {}
+    assert outdated([memory], [hit(talk=[("agent", denied)])], NOW) == {}
 
 
 def test_what_has_nothing_to_do_with_it_leaves_a_memory_alone():
     memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
-    assert outdated([memory], [hit()]) == {}
+    assert outdated([memory], [hit()], NOW) == {}
 
 
 def automatic(**changes):

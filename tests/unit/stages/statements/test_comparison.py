@@ -12,7 +12,6 @@ from subcog.stages.statements.comparison import (
     Bound,
     Claim,
     Relation,
-    amends,
     compare,
     contradicts,
     is_probable,
@@ -430,13 +429,6 @@ def test_a_change_of_something_else_leaves_it_alone(older, newer):
 def test_each_of_the_first_sentences_is_compared():
     newer = "Hi there. A word on deploys. Flux now, ArgoCD is gone. Please mind that."
     assert contradicts(newer, "Deploys are done by ArgoCD. It polls every three minutes.")
-
-
-def test_one_of_several_texts_amends_another():
-    older = ["We deploy on Friday", "Logs are JSON"]
-    assert amends(["Thanks!", "We deploy on Monday"], older)
-    assert not amends(["Thanks!", "Logs are JSON"], older)
-    assert not amends([], older)
 
 
 @given(st.one_of(STATEMENTS, WORDS.map(" ".join), st.text(max_size=60)))

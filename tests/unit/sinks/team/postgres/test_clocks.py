@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from subcog.stages.injection.select import contradicted
+from subcog.stages.statements.outdated import contradicted
 from tests.stores import HERE, FakeClock, make_row
 from tests.teamwork import member_of, whole_feed
 

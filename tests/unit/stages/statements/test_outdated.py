@@ -1,0 +1,195 @@
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from subcog.stages.statements.outdated import (
+    amends,
+    contradicted,
+    contradictions,
+    leaves_clause,
+    outdates,
+    planned_for,
+    tells_of_others,
+)
+from tests.fakes import make_memory
+
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
+LATER = NOW + timedelta(days=365)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Minimum astropy is 5.3", "From 2027 on we will require astropy 6."),
+        ("Beta builds go to TestFlight on Thursdays", "From May on, they will go out daily."),
+        ("Error pages are served by Caddy", "next sprint we'll switch them from Caddy to nginx"),
+        ("The macOS builds run in Oslo", "we'll move the macOS builds to Cirrus CI in March"),
+        ("Logs are kept for 30 days", "Starting 2027-02-01 logs are kept for 60 days"),
+    ],
+)
+def test_a_plan_outdates_nothing_before_its_day(older, newer):
+    assert not outdates(newer, older, said=NOW, now=NOW)
+    assert not outdates(newer, older, said=NOW)
+    assert outdates(newer, older, said=NOW, now=LATER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We'll go with NATS, RabbitMQ is out",
+        "We will use bun from now on",
+        "We moved the database to Postgres 16 in June",
+        "Beta builds go out daily since May",
+        "As of October we use Flux",
+        "Tests run on Node 22.1 in CI",
+        "PRs may be merged in May or June",
+        "We'll release on Friday instead of Thursday from now on",
+        "The worker will retry once",
+        "Requests will time out in 2.5 s",
+        "Accounts will be deleted in 30 days",
+    ],
+)
+def test_what_holds_is_no_plan(text):
+    begins = planned_for(text, NOW.date())
+    assert begins is None or begins <= NOW.date()
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("In 0.9 we will require Python 3.11", date.max),
+        ("We'll drop it once the audit is through", date.max),
+        ("We are planning to drop it", date.max),
+        ("By the end of Q1 we will have dropped it", date.max),
+        ("Starting in April it is dropped", date(2027, 4, 1)),
+        ("From Monday on Kim drops it", date(2026, 11, 30)),
+        ("We'll drop it tomorrow", date(2026, 11, 28)),
+        ("We'll drop it next Monday", date(2026, 11, 30)),
+        ("We will drop it in two weeks", date(2026, 12, 11)),
+        ("We will drop it next month", date(2026, 12, 27)),
+        ("We will drop it next January", date(2027, 1, 1)),
+        ("We're going to drop it in March 2028", date(2028, 3, 1)),
+        ("We will drop it on 2026-13-45", None),
+        ("We will drop it next time", None),
+    ],
+)
+def test_a_plan_begins_on_its_day(text, begins):
+    assert planned_for(text, NOW.date()) == begins
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("All PRs need two approvals", "Exception: docs-only PRs need one approval."),
+        ("All PRs need two approvals", "**Decision**: the one exception: docs need one approval"),
+        ("Never push to main", "Only the release bot may push to main"),
+        ("Minimum Python is 3.10", "maybe we should drop Python 3.10"),
+        ("Crash reports go to Sentry", "What if we moved them to Bugsnag? just thinking aloud"),
+        ("All PRs need two approvals", "An exception to the two approvals: docs need one"),
+        ("We use pnpm", "could we use bun instead of pnpm?"),
+        ("Uploads are 10 MB", "Let's consider 50 MB for uploads"),
+        ("All services log JSON", "Only the gateway may log plain text"),
+        ("No console.log in the code", "console.log is fine in scripts/, nowhere else"),
+    ],
+)
+def test_neither_an_exception_nor_a_proposal_outdates_it(older, newer):
+    assert not outdates(newer, older, said=NOW, now=LATER)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Everybody may deploy", "Only the leads may deploy"),
+        ("sccache is on S3", "We moved sccache from S3 to R2, as the Ardour people did"),
+        ("We use pnpm", "We moved to bun, maybe pnpm comes back"),
+        ("Exceptions go to Sentry", "Exceptions are reported to GlitchTip now"),
+        ("We use pnpm", "Which package manager? bun it is, pnpm is out"),
+    ],
+)
+def test_a_decision_does(older, newer):
+    assert outdates(newer, older, said=NOW, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The quota is 50k events a month, paid by Ole.", "The quota is 100k now."),
+        (
+            "mails go thru Postmark stream 'outbound', newsletter stays in Mailchimp, dont mix",
+            "mails go through Resend now, Postmark is cancelled",
+        ),
+        (
+            "rates live in Workers KV, filled by a cron at :05 every hour, can be 60s stale",
+            "rates cron runs at :20 now",
+        ),
+        ("The backup runs at 01:15 and takes 40 minutes.", "the backup takes 70 minutes now"),
+        ("Help is written in mdBook and published to help.lumen.fm", "Help is at docs.lumen.fm"),
+        ("We deploy with ArgoCD; kubectl apply is forbidden", "ArgoCD is out, Flux is in."),
+    ],
+)
+def test_a_clause_of_which_the_newer_says_nothing_stays(older, newer):
+    assert leaves_clause(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We use pnpm, never npm.", "We use bun from now on, pnpm is out."),
+        ("We deploy with ArgoCD, because it shows the drift", "ArgoCD is gone, we use Flux"),
+        ("We use Jenkins. It was here before us.", "We moved from Jenkins to GitHub Actions"),
+        ("The session timeout is 30 minutes.", "The session timeout is 60 minutes now."),
+    ],
+)
+def test_of_a_single_one_and_its_reason_nothing_stays(older, newer):
+    assert not leaves_clause(newer, older)
+
+
+GAUGES = "gauges report every 60 seconds, and we keep raw readings for 90 days"
+OFTEN = "gauges report every 120 seconds now, not every 60."
+LONG = "raw readings are kept for 400 days now, no longer 90"
+
+
+def told(number, text, **fields):
+    return make_memory(number, text, updated_at=NOW + timedelta(days=number), **fields)
+
+
+def test_several_may_each_contradict_a_clause_of_one():
+    old = told(1, GAUGES)
+    often, long = (told(at, text, contradicts=old.id) for at, text in ((2, OFTEN), (3, LONG)))
+    assert contradictions([often, old, long]) == {old.id: [long.id, often.id]}
+    assert contradicted([often, old, long]) == {old.id: long.id}
+
+
+def test_of_two_that_make_the_same_void_the_older_is_void_itself():
+    old = told(1, "The docs are built with Sphinx.")
+    first = told(2, "mkdocs renders the manual", contradicts=old.id)
+    last = told(3, "Antora it is", contradicts=old.id)
+    assert contradicted([old, first, last]) == {old.id: last.id, first.id: last.id}
+
+
+def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
+    old = told(1, "Beta builds go to TestFlight every Thursday.")
+    plan = told(2, "From May on, beta builds will go to TestFlight daily.", contradicts=old.id)
+    assert contradicted([old, plan], now=NOW) == {}
+    assert contradicted([old, plan], now=LATER) == {old.id: plan.id}
+
+
+@pytest.mark.parametrize(
+    ("said", "of_others"),
+    [
+        ("the Ardour people moved from S3 to R2 for their sccache", True),
+        ("We moved sccache to R2, as the Ardour people did", False),
+        ("They moved our bucket to R2", False),
+    ],
+)
+def test_what_others_do_is_told_from_ones_own(said, of_others):
+    assert tells_of_others(said) == of_others
+
+
+def test_one_of_several_texts_amends_another():
+    older = ["We deploy on Friday", "Logs are JSON"]
+    assert amends(["Thanks!", "We deploy on Monday"], older)
+    assert not amends(["Thanks!", "Logs are JSON"], older)
+    assert not amends(["Maybe we should deploy on Monday"], older)
+    assert not amends(["The Ardour people deploy on Monday"], older)
+    assert not amends([], older)
