@@ -25,16 +25,23 @@ from .language.sentences import (
     prompt_sentences,
     stands_alone,
     without_lead_in,
+    word_spans,
 )
 from .language.time_question import dates_of_incident, read_time_question
 from .language.topics import as_choice, find_entities, retrieval_words
+from .language.words import TECHNOLOGIES
 from .language.work_kind import work_signals
+from .ports import Spelling
 from .text.markup import is_machine, own_text, split_markers
 
 _MAX_QUERY_CHARS = 2000
 # So many of the questions of one prompt are searched for by themselves, which takes a search each.
 _MOST_PARTS = 3
 _MAX_SINGULAR_CHARS = 200
+# What is longer is no short question, in which each word matters.
+_MAX_SPELLED_CHARS = 400
+# Beside these a word is quoted, or part of a name.
+_MARKS = frozenset("'\"`\u2019\u201c\u201d/\\@#$_-=<>{}[]")
 _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
 _REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
@@ -43,11 +50,12 @@ _JOINING = frozenset(("and", "also"))
 _WAS_IT = (["was", "it"], ["is", "it"], ["were", "they"], ["are", "they"], ["was", "that"])
 
 
-def parse(event: PromptSubmitted) -> PromptParsed:
+def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> PromptParsed:
     """The prompt of ``event``, taken apart.
 
     ``text`` is what the person wrote, without what is private, what is marked, and what was
-    injected before. A turn that no person wrote, a slash command and an empty prompt are
+    injected before. Of an English one the words are corrected that ``spelling`` knows to be
+    misspelt. A turn that no person wrote, a slash command and an empty prompt are
     ``machine``: nothing of them is kept or searched for.
     """
     own = own_text(event.text)
@@ -55,14 +63,15 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         return PromptParsed(
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
-    text, marked = split_markers(own)
+    typed, marked = split_markers(own)
+    text = _spelled(typed, event, spelling)
     asked = without_lead_in(text).strip()
     words = retrieval_words(asked)
     pasted = find_paste(text)
     question = _question(pasted) if pasted else asking_part(asked)
     retrospect = None if pasted else read_time_question(text)
     before, subject, parts = "", tuple[str, ...](), tuple[str, ...]()
-    said = split_markers(own_text(event.before))[0] if event.before else ""
+    said = _spelled(split_markers(own_text(event.before))[0], event, spelling)
     # What says nothing ("hm") cannot tell what is asked.
     if (told := retrieval_words(said)) and follows_up(read := prompt_sentences(asked)):
         if names_subject(read):
@@ -73,6 +82,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         parts = _searched(asked)
     parsed = Parsed(
         text=text,
+        typed=typed if text != typed else "",
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
         question=question,
         before=before,
@@ -81,7 +91,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         pasted=pasted is not None,
         words=words,
         marked=marked,
-        signals=tuple(map(_signal, find_noteworthy(text[:READ_CHARS]))),
+        signals=tuple(map(_signal, find_noteworthy(typed[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),
@@ -89,6 +99,32 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         incident_dates=dates_of_incident(text),
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
+
+
+def _spelled(text: str, event: PromptSubmitted, spelling: Spelling | None) -> str:
+    """``text`` with its misspelt words corrected; not names, and nothing that is quoted."""
+    if spelling is None or not text or len(text) > _MAX_SPELLED_CHARS or find_paste(text):
+        return text
+    if language_of(text) != ENGLISH:
+        return text
+    spans = [span for span in word_spans(text) if _is_plain(text, *span)]
+    words = [text[start:end].lower() for start, end in spans]
+    meant = spelling.meant(words, event.place.readable)
+    for (start, end), word in zip(reversed(spans), reversed(words), strict=True):
+        if other := meant.get(word):
+            text = text[:start] + other + text[end:]
+    return text
+
+
+def _is_plain(text: str, start: int, end: int) -> bool:
+    """Whether what begins at ``start`` and ends at ``end`` is a word and no name."""
+    word = text[start:end]
+    small = word if start else word[:1].lower() + word[1:]
+    if not (small.isascii() and small.isalpha() and small.islower()):
+        return False
+    if not _MARKS.isdisjoint((text[start - 1 : start], text[end : end + 1])):
+        return False
+    return word.lower() not in TECHNOLOGIES
 
 
 def _question(paste: Paste) -> str:

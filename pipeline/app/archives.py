@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -118,7 +118,7 @@ class _Awaited(Generic[T]):
 class LazyArchive(_Awaited["Archive"]):
     """Stands for the archive of memories.
 
-    Fulfils ``Recall``, ``Catalogue``, ``Chronicle``, ``Failures`` and ``Uses``.
+    Fulfils ``Recall``, ``Catalogue``, ``Chronicle``, ``Failures``, ``Spelling`` and ``Uses``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
     """
@@ -233,6 +233,13 @@ class LazyArchive(_Awaited["Archive"]):
         """What several memories are about; empty as long as no index knows it."""
         await self.opened()
         return () if self.loaded is None else await self.loaded.subjects(scopes, limit=limit)
+
+    def meant(self, words: Sequence[str], scopes: tuple[Scope, ...]) -> Mapping[str, str]:
+        """What each misspelt one of ``words`` was meant as; nothing until all is loaded."""
+        archive = self.loaded
+        if archive is None or archive.without_index or archive.search.reranker is None:
+            return {}
+        return archive.index.meant(words, scopes)
 
     def of(self, memory_id: str) -> Usefulness:
         return self.loaded.uses.of(memory_id) if self.loaded else Usefulness()

@@ -61,6 +61,12 @@ class Analyzer:
                 hashes.append(term)
         return np.sort(np.frombuffer(array("I", hashes), dtype=np.uint32))
 
+    def stem(self, word: str) -> str:
+        """The stem of a lower-case ``word`` of letters."""
+        with self._lock:
+            stem: str = self._stemmer.stemWord(word)
+        return stem
+
     def _learn(self, piece: str) -> int:
         """Stem and hash; the stemmer keeps its state in itself, hence the lock."""
         word = piece.lower()
@@ -69,11 +75,16 @@ class Analyzer:
                 term = _NO_TERM
             else:
                 stem = self._stemmer.stemWord(word) if word.isalpha() else word
-                term = zlib.crc32(stem.encode())
+                term = term_of(stem)
             if len(self._terms) >= _CACHE_LIMIT:
                 self._terms = {}
             self._terms[piece] = term
         return term
+
+
+def term_of(stem: str) -> int:
+    """The term of what is stemmed."""
+    return zlib.crc32(stem.encode())
 
 
 def tokenize(text: str) -> list[str]:

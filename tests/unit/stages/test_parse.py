@@ -257,3 +257,45 @@ def test_what_only_leads_in_is_not_searched_for():
 )
 def test_the_date_of_an_incident_is_noted(prompt, dates):
     assert [one.text for one in parsed(prompt).incident_dates] == dates
+
+
+class _Spelling:
+    """Knows "relase" and "teh" to be misspelt."""
+
+    def meant(self, words, scopes):
+        assert scopes == PLACE.readable
+        return {word: {"relase": "release", "teh": "the"}[word] for word in words if word in _WRONG}
+
+
+_WRONG = ("relase", "teh")
+
+
+def spelled(text, before=""):
+    event = PromptSubmitted(
+        trace="t", session="s", client="c", place=PLACE, text=text, before=before
+    )
+    return parse(event, spelling=_Spelling()).parsed
+
+
+def test_misspelt_words_are_read_as_they_were_meant():
+    found = spelled("when is teh relase?")
+    assert found.text == found.question == "when is the release?"
+    assert found.words == ("release",)
+    assert found.as_typed == found.typed == "when is teh relase?"
+    assert spelled("and the relase?", before="who owns teh relase?").before == (
+        "who owns the release?"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when is the release?",
+        "where is `relase` defined, in relase.py or /opt/relase?",
+        "what is 'relase' in Relase?",
+        "wo ist teh relase und warum?",
+    ],
+)
+def test_names_quotations_and_other_languages_are_read_as_they_are(text):
+    found = spelled(text)
+    assert (found.text, found.typed, found.as_typed) == (text, "", text)
