@@ -140,6 +140,8 @@ def _vocabulary() -> frozenset[str]:
 def _lists() -> _Lists:
     text = Path(__file__).with_name("spelling.txt").read_text("utf-8")
     paragraphs = [part.split("\n", 1)[1].split() for part in text.split("\n\n")[1:]]
-    *ranked, well_written, names = paragraphs
-    places = ({word: at for at, word in enumerate(words)} for words in ranked)
-    return _Lists(*places, frozenset(well_written), frozenset(names))
+    first, after_how, frequent = (
+        {word: at for at, word in enumerate(one)} for one in paragraphs[:3]
+    )
+    well_written, names = map(frozenset, paragraphs[3:])
+    return _Lists(first, after_how, frequent, well_written, names)
