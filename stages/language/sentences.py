@@ -55,7 +55,8 @@ _ASKING_HELP = word_list("help_verbs")
 _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
 _KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
-_SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
+# What follows a verb that orders nothing: who does it, or what is told of it.
+_NOT_ORDERED = word_list("verbs_of_a_noun").union(("i", "we", "they", "you", "our"))
 _SUCCESS = word_list("success_words")
 _RESTRICTIONS = frozenset(("only", "but"))
 
@@ -151,7 +152,7 @@ def is_order(sentence: Sentence) -> bool:
         return True
     if words[at] not in ORDER_VERBS:
         return False
-    return at + 1 >= len(words) or words[at + 1] not in _SUBJECTS
+    return at + 1 >= len(words) or words[at + 1] not in _NOT_ORDERED
 
 
 def reports_success(sentence: Sentence) -> bool:
