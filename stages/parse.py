@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.prompts import Parsed, Signal
@@ -22,6 +24,7 @@ from .language.sentences import (
     names_subject,
     opening,
     opens_question,
+    points_back,
     prompt_sentences,
     stands_alone,
     without_lead_in,
@@ -29,7 +32,7 @@ from .language.sentences import (
 )
 from .language.time_question import dates_of_incident, read_time_question
 from .language.topics import as_choice, find_entities, retrieval_words
-from .language.words import TECHNOLOGIES
+from .language.words import STOP_WORDS, TECHNOLOGIES
 from .language.work_kind import work_signals
 from .ports import Spelling
 from .text.markup import is_machine, own_text, split_markers
@@ -46,6 +49,13 @@ _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
 _REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 _JOINING = frozenset(("and", "also"))
+# What a sentence names ("the launch price", but not "the demo on"), and the words for it.
+_NAMED = regex(
+    rf"\b(?:the|our|my|an?) [\w-]+(?: (?!(?:{'|'.join(sorted(STOP_WORDS))})\b)[\w-]+)?",
+    re.IGNORECASE,
+)
+_PRONOUNS = frozenset(("it", "they", "them"))
+_PRONOUN = regex(rf"\b(?:{'|'.join(sorted(_PRONOUNS))})\b", re.IGNORECASE)
 # "Which version was it again" asks for the version.
 _WAS_IT = (["was", "it"], ["is", "it"], ["were", "they"], ["are", "they"], ["was", "that"])
 
@@ -147,16 +157,46 @@ def _searched(text: str) -> tuple[str, ...]:
 
 
 def _within(text: str) -> tuple[str, ...]:
-    """The questions in a prompt of several sentences, of two words to search for or more."""
+    """The questions in a prompt of several sentences, of two words to search for or more.
+
+    One that points back ("how long is it?") names what was named first in its sentence, or in the
+    sentence before, or comes with that.
+    """
     read = prompt_sentences(text)
     if len(read) < 2 or language_of(text) != ENGLISH:
         return ()
-    found = (
-        text[one.spans[begins][0] : one.spans[-1][1]]
-        for one in read
-        if (begins := _question_begins(one)) is not None and stands_alone(one.words[begins:])
+    asked = (
+        _read_alone(text, one, before, words, span)
+        for before, one in zip((read[0], *read), read, strict=False)
+        for words, span in _questions_of(one)
     )
-    return tuple(one for one in found if len(retrieval_words(one)) > 1)
+    whole = text.strip(" \n?")
+    return tuple(
+        one for one in asked if one not in text or (one != whole and retrieval_words(one)[1:])
+    )
+
+
+def _read_alone(
+    text: str, sentence: Sentence, before: Sentence, words: Sequence[str], span: tuple[int, int]
+) -> str:
+    """The question with these ``words`` of ``sentence``, so that it can be understood by itself."""
+    start, end = span
+    if stands_alone(words) or not points_back(words):
+        return text[start:end]
+    told = (sentence if sentence.spans[0][0] < start else before).spans[0][0]
+    named = _NAMED.search(text, told, start)
+    if named is None or not stands_alone([word for word in words if word not in _PRONOUNS]):
+        return text[told:end]
+    return str(_PRONOUN.sub(named[0], text[start:end], count=1))
+
+
+def _questions_of(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:
+    """The words of each question that a sentence is or reports, and where it stands."""
+    begins = _question_begins(sentence)
+    if begins is None:
+        return
+    words, spans = sentence.words[begins:], sentence.spans[begins:]
+    yield from _split(sentence._replace(words=words, spans=spans, opens=frozenset()))
 
 
 def _question_begins(sentence: Sentence) -> int | None:
@@ -164,8 +204,12 @@ def _question_begins(sentence: Sentence) -> int | None:
     if _asks(sentence):
         return 0
     words = sentence.words
-    reported = (at for at in range(1, len(words)) if words[at] in _BEGINS_PART)
-    return next((at for at in reported if words[at - 1] in _REPORTS), None)
+    is_reported = False
+    for at, (before, word) in enumerate(pairwise(words), 1):
+        is_reported = is_reported or before in _REPORTS
+        if word in _BEGINS_PART and (before in _REPORTS or (is_reported and before == "and")):
+            return at
+    return None
 
 
 def _in_the_singular(question: str) -> str:

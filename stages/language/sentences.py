@@ -366,7 +366,15 @@ def names_subject(read: Sequence[Sentence]) -> bool:
 
 def stands_alone(words: Sequence[str]) -> bool:
     """Whether a question with these folded ``words`` says what it is about by itself."""
-    return bool(_content(words)) and _POINTING.isdisjoint(words)
+    content = len(_content(words))
+    return content > 0 and not points_back(
+        [word for word in words if word != "there" or content < 2]
+    )
+
+
+def points_back(words: Sequence[str]) -> bool:
+    """Whether one of the folded ``words`` points at what was said before."""
+    return not _POINTING.isdisjoint(words)
 
 
 def opens_question(word: str) -> bool:

@@ -205,7 +205,6 @@ def test_the_questions_of_a_prompt_are_told_apart(text, parts):
         "where are the logs and how do I read them?",
         "who owns it? since when?",
         "which seed? and what was it again?",
-        "the build is red. why is that, and who broke the runner?",
         "add a retry, and where is the limit?",
         "which a? which b? which c? which d?",
         "what happens when a job fails and the queue is full?",
@@ -231,6 +230,34 @@ def test_the_questions_within_a_longer_prompt_are_searched_for_beside_it():
     assert parsed(text).parts == parts
     longer = f"{text} And the rest? Which seed for umap?"
     assert parsed(longer).parts == (longer, parts[2], "Which seed for umap")
+
+
+@pytest.mark.parametrize(
+    ("text", "within"),
+    [
+        (
+            "the build is red. why is that, and who broke the runner?",
+            ("the build is red. why is that", "who broke the runner"),
+        ),
+        (
+            "I want to play the demo. is there a limit of save slots there? thanks",
+            ("is there a limit of save slots there",),
+        ),
+        (
+            "The build is slow. where do the caches live and who may clear them?",
+            ("where do the caches live", "who may clear the caches live"),
+        ),
+        (
+            "The press called. They want to know the launch price and how long the demo runs.",
+            ("how long the demo runs",),
+        ),
+        ("ok, the demo. how long is it?", ("how long is the demo",)),
+        ("It crashed twice. why is that?", ()),
+        ("the export was refused, no line info. what could it be", ()),
+    ],
+)
+def test_a_question_that_points_back_comes_with_what_it_points_at(text, within):
+    assert parsed(text).parts == ((text, *within) if within else ())
 
 
 def test_names_in_the_plural_are_searched_for_in_the_singular_as_well():
