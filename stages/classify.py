@@ -12,7 +12,15 @@ import msgspec
 from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
-from ..bus.prompts import DetectionSource, IntentType, Parsed, SearchIntent, Vote, WorkSignal
+from ..bus.prompts import (
+    DetectionSource,
+    IntentType,
+    Parsed,
+    Retrospect,
+    SearchIntent,
+    Vote,
+    WorkSignal,
+)
 from ..bus.signals import classified, degraded, emit, fell_back
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
@@ -156,7 +164,7 @@ def _first_vote(parsed: Parsed) -> Vote:
     """What the words of a prompt say."""
     if _is_foreign(parsed):
         return foreign_vote(parsed.text)
-    return _keyword_vote(parsed.text, parsed.work)
+    return _keyword_vote(parsed.text, parsed.work, parsed.retrospect)
 
 
 def conclude(event: PromptEnriched, votes: Sequence[Vote]) -> IntentClassified:
@@ -230,14 +238,17 @@ def is_settled(keywords: SearchIntent | None) -> bool:
 
 
 def keyword_vote(
-    text: str, read: Sequence[Sentence] | None = None, work: Sequence[WorkSignal] = ()
+    text: str,
+    read: Sequence[Sentence] | None = None,
+    work: Sequence[WorkSignal] = (),
+    retrospect: Retrospect | None = None,
 ) -> Vote:
     """The keyword racer's vote; ``read`` are the sentences of ``text``, where they are known.
 
-    ``work`` tells what kind of work it asks for.
+    ``work`` tells what kind of work it asks for, and ``retrospect`` what it asks about a time.
     """
     started = perf_counter()
-    return _by_words(detect_search_intent(text, read, work), started)
+    return _by_words(detect_search_intent(text, read, work, retrospect), started)
 
 
 def foreign_vote(text: str) -> Vote:
@@ -316,9 +327,9 @@ def local_racer(local: Local) -> Racer:
 
 
 @lru_cache(maxsize=8)
-def _keyword_vote(text: str, work: Sequence[WorkSignal]) -> Vote:
+def _keyword_vote(text: str, work: Sequence[WorkSignal], retrospect: Retrospect | None) -> Vote:
     asked = without_lead_in(text)
-    return keyword_vote(asked, prompt_sentences(asked), work)
+    return keyword_vote(asked, prompt_sentences(asked), work, retrospect)
 
 
 @lru_cache(maxsize=8)

@@ -326,3 +326,8 @@ def test_misspelt_words_are_read_as_they_were_meant():
 def test_names_quotations_and_other_languages_are_read_as_they_are(text):
     found = spelled(text)
     assert (found.text, found.typed, found.as_typed) == (text, "", text)
+
+
+def test_going_on_asks_for_the_last_session_where_one_begins():
+    assert parsed("continue").retrospect.left_off
+    assert parsed("continue", before="add a flag").retrospect is None
