@@ -18,6 +18,7 @@ from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
 from .language.questions import asking_part
 from .language.sentences import (
+    ORDER_VERBS,
     Sentence,
     follows_up,
     is_order,
@@ -43,6 +44,7 @@ _MOST_PARTS = 3
 _MAX_SINGULAR_CHARS = 200
 # What is longer is no short question, in which each word matters.
 _MAX_SPELLED_CHARS = 400
+_WELL_WRITTEN = TECHNOLOGIES | ORDER_VERBS
 # Beside these a word is quoted, or part of a name.
 _MARKS = frozenset("'\"`\u2019\u201c\u201d/\\@#$_-=<>{}[]")
 _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
@@ -136,7 +138,7 @@ def _is_plain(text: str, start: int, end: int) -> bool:
         return False
     if not _MARKS.isdisjoint((text[start - 1 : start], text[end : end + 1])):
         return False
-    return word.lower() not in TECHNOLOGIES
+    return word.lower() not in _WELL_WRITTEN
 
 
 def _question(paste: Paste) -> str:

@@ -12,6 +12,7 @@ import threading
 import unicodedata
 import zlib
 from array import array
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,8 @@ DULL_WORDS = STOP_WORDS | _MORE_DULL_WORDS
 
 # Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
 _CACHE_LIMIT = 200_000
+# Words that questions have and English has not.
+_STEMS = 5000
 # What a stop word is remembered by; no hash is negative.
 _NO_TERM = -1
 
@@ -46,6 +49,8 @@ class Analyzer:
     def __init__(self) -> None:
         self._stemmer = snowballstemmer.stemmer("english")
         self._lock = threading.Lock()
+        self.stem = lru_cache(_STEMS)(self._stem)
+        """The stem of a lower-case word of letters."""
         # By the piece as it is written, so that its case is folded once.
         self._terms: dict[str, int] = {}
 
@@ -61,8 +66,7 @@ class Analyzer:
                 hashes.append(term)
         return np.sort(np.frombuffer(array("I", hashes), dtype=np.uint32))
 
-    def stem(self, word: str) -> str:
-        """The stem of a lower-case ``word`` of letters."""
+    def _stem(self, word: str) -> str:
         with self._lock:
             stem: str = self._stemmer.stemWord(word)
         return stem
