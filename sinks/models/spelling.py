@@ -56,7 +56,7 @@ def corrected(words: Sequence[str], stem: Callable[[str], str], having: Having) 
         before = words[at - 1] if (at := words.index(word)) else ""
         other = _of_sentence(word, meant.get(before, before))
         if not other and len(word) >= _FEWEST_LETTERS_OF_A_LONG_WORD:
-            other = _of_memories(word, stem, having) or _likeliest(word, _lists().frequent)
+            other = _of_memories(word, stem, having) or _frequent(word)
         if other:
             meant[word] = other
     return meant
@@ -70,8 +70,12 @@ def _is_strange(word: str) -> bool:
 
 
 def _is_english(word: str) -> bool:
-    return word in _vocabulary() or any(
-        word.removesuffix(ending) in _vocabulary() for ending in _ENDINGS if word.endswith(ending)
+    if word in _vocabulary():
+        return True
+    bare = [word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)]
+    return any(
+        one in _vocabulary() or (one[-2:-1] == one[-1:] and one[:-1] in _vocabulary())
+        for one in bare
     )
 
 
@@ -81,10 +85,22 @@ def _of_sentence(word: str, before: str) -> str:
     return after_how or _likeliest(word, _lists().function_words)
 
 
+def _frequent(word: str) -> str:
+    """The likeliest frequent word that ``word`` may be; "" for none."""
+    places = _lists().frequent
+    return min(places.keys() & set(_inner_edits(word)), key=places.__getitem__, default="")
+
+
 def _likeliest(word: str, others: Mapping[str, int]) -> str:
-    """The likeliest of ``others`` that is one edit from ``word``; "" for none."""
-    for edited in _edits(word):
-        if found := others.keys() & edited:
+    """The likeliest of ``others`` that is one edit from ``word``; "" for none.
+
+    Of the edits that only long words have, none is of the first letter.
+    """
+    for kind, edited in enumerate(_edits(word)):
+        found = others.keys() & edited
+        if kind > 1:
+            found = {one for one in found if one[0] == word[0]}
+        if found:
             return min(found, key=others.__getitem__)
     return ""
 

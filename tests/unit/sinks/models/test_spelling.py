@@ -43,10 +43,10 @@ def test_a_word_that_only_memories_have_is_told_by_one_letter(word: str, read: s
 
 @pytest.mark.parametrize(
     "word",
-    ["trail", "exporter", "synced", "preact", "async", "aws", "jwt", "dont", "doesnt", "tier"],
+    "trail exporter formatter synced preact async aws jwt dont doesnt tier decode seach".split(),
 )
 def test_other_words_stay_as_they_are(word: str) -> None:
-    assert meant(f"do we use {word}", f"{MEMORIES} trial was do not") == {}
+    assert meant(f"do we use {word}", f"{MEMORIES} trial was do not format decide") == {}
 
 
 def test_what_memories_have_is_no_mistake() -> None:
