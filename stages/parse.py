@@ -82,9 +82,7 @@ def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> Prompt
     pasted = find_paste(text)
     question = _question(pasted) if pasted else asking_part(asked)
     said = _spelled(split_markers(own_text(event.before))[0], event, spelling)
-    retrospect = (
-        None if pasted else read_time_question(text, before=said or (None if event.before else ""))
-    )
+    retrospect = None if pasted else read_time_question(text, before=said, begins=event.begins)
     before, subject, parts = "", tuple[str, ...](), tuple[str, ...]()
     # What says nothing ("hm") cannot tell what is asked.
     if (told := retrieval_words(said)) and follows_up(read := prompt_sentences(asked)):

@@ -239,7 +239,10 @@ class LazyArchive(_Awaited["Archive"]):
         archive = self.loaded
         if archive is None or archive.without_index or archive.search.reranker is None:
             return {}
-        return archive.index.meant(words, scopes)
+        try:
+            return archive.index.meant(words, scopes)
+        except (LookupError, ValueError):  # a damaged index: the search that follows drops it
+            return {}
 
     def of(self, memory_id: str) -> Usefulness:
         return self.loaded.uses.of(memory_id) if self.loaded else Usefulness()

@@ -217,13 +217,13 @@ class _Read(Struct, frozen=True):
         return verb is not None and verb[0] != self.first
 
 
-def read_time_question(text: str, *, before: str | None = None) -> Retrospect | None:
+def read_time_question(text: str, *, before: str = "", begins: bool = False) -> Retrospect | None:
     """What ``text`` asks about a time or about the whole; None for what does not, as most do.
 
-    ``before`` is the prompt before, where it is known; "" for a session's first, in which a bare
-    "continue" means the last session.
+    ``before`` is the prompt before, where it is known. With ``begins`` it is the first of a
+    session, where a bare "continue" means the last one.
     """
-    if before == "" and _GOES_ON.fullmatch(plain(text).strip(" .!?\n")):
+    if begins and _GOES_ON.fullmatch(plain(text).strip(" .!?\n")):
         return Retrospect(left_off=True)
     if before and (found := _at_another_time(text, before)):
         return found

@@ -12,9 +12,9 @@ PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def parsed(text, before=""):
+def parsed(text, before="", *, begins=False):
     event = PromptSubmitted(
-        trace="t", session="s", client="c", place=PLACE, text=text, before=before
+        trace="t", session="s", client="c", place=PLACE, text=text, before=before, begins=begins
     )
     result = parse(event)
     assert (result.trace, result.prompt) == ("t", event)
@@ -329,5 +329,5 @@ def test_names_quotations_and_other_languages_are_read_as_they_are(text):
 
 
 def test_going_on_asks_for_the_last_session_where_one_begins():
-    assert parsed("continue").retrospect.left_off
-    assert parsed("continue", before="add a flag").retrospect is None
+    assert parsed("continue", begins=True).retrospect.left_off
+    assert parsed("continue").retrospect is None
