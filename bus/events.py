@@ -60,12 +60,14 @@ class AgentEvent(Event, frozen=True, kw_only=True):
 class PromptSubmitted(AgentEvent, frozen=True, kw_only=True, tag="prompt.submitted"):
     """The user typed a prompt. ``before`` is the beginning of the one before it in this session.
 
+    ``begins``: the session started anew, and this is its first prompt.
     ``detailed`` asks for metadata beside the client's own fields. A ``rehearsal`` is explained
     only: nothing is stored, and no session remembers it.
     """
 
     text: str
     before: str = ""
+    begins: bool = False
     detailed: bool = False
     rehearsal: bool = False
 

@@ -157,11 +157,13 @@ class Parsed(Value, frozen=True, kw_only=True):
     ("and the database?"), which has the words for it. ``parts`` is what is searched for
     instead of the question, if not that alone: the questions that it asks one after another, or it
     and those within it, and what means the same ("npm or pnpm?" for "which package manager?").
-    ``incident_dates`` are the days and months of which it asks what happened then.
+    ``typed`` is what the person wrote where words of ``text`` were misspelt, which are corrected in
+    it; else empty. ``incident_dates`` are the days and months of which it asks what happened then.
     """
 
     text: str
     query: str
+    typed: str = ""
     question: str = ""
     before: str = ""
     subject: tuple[str, ...] = ()
@@ -176,6 +178,11 @@ class Parsed(Value, frozen=True, kw_only=True):
     retrospect: Retrospect | None = None
     incident_dates: tuple[TimeExpression, ...] = ()
     machine: bool = False
+
+    @property
+    def as_typed(self) -> str:
+        """The text in the person's own spelling."""
+        return self.typed or self.text
 
 
 class Evidence(Value, frozen=True, kw_only=True):

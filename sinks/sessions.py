@@ -25,6 +25,7 @@ MAX_SESSIONS = 512
 MAX_SHOWN = 1024
 MAX_REASONS = 256
 MAX_PROMPT_CHARS = 1000
+_ANEW = ("startup", "clear")
 BEGINS_ANEW = ("startup", "resume")
 """Sources of a SessionStart with which the agent's process begins, wherever the user is."""
 MAX_LATE_AGE_S = 600.0
@@ -60,7 +61,8 @@ class SessionState:
     yet, by id, ``closed`` what their words closed or took back, and ``replaced`` the memories that
     were superseded by what was kept unasked;
     ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it came) waits
-    for the next hook. ``project_dir`` is where the session started.
+    for the next hook. ``begins``: it started anew, and had no prompt yet. ``project_dir`` is where
+    the session started.
     """
 
     def __init__(self, max_shown: int = MAX_SHOWN) -> None:
@@ -73,6 +75,7 @@ class SessionState:
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
+        self.begins = False
         self.last_prompt = ""
         self.late_answer: tuple[float, IntentRefined] | None = None
         self.project_dir = ""
@@ -334,9 +337,19 @@ class Sessions:
             state.project_dir = named
         return state.project_dir if state else given
 
+    def note_start(self, session: str, source: str) -> None:
+        """Note why ``session`` starts: anew, or in the middle of what its context holds."""
+        self.state(session).begins = source in _ANEW
+
+    def begins(self, session: str) -> bool:
+        """Whether the session was seen to start anew, and had no prompt yet."""
+        state = self.find(session)
+        return state is not None and state.begins
+
     def follow(self, session: str, prompt: str) -> str:
         """The beginning of the prompt before ``prompt`` in ``session``, which is the next one's."""
         state = self.state(session)
+        state.begins = False
         before, state.last_prompt = state.last_prompt, prompt[:MAX_PROMPT_CHARS]
         return before
 

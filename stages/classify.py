@@ -12,9 +12,18 @@ import msgspec
 from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
-from ..bus.prompts import DetectionSource, IntentType, Parsed, SearchIntent, Vote, WorkSignal
+from ..bus.prompts import (
+    DetectionSource,
+    IntentType,
+    Parsed,
+    Retrospect,
+    SearchIntent,
+    Vote,
+    WorkSignal,
+)
 from ..bus.signals import classified, degraded, emit, fell_back
 from ..config.languages import ENGLISH, language_of
+from ..config.patterns import regex
 from ..config.settings import SearchIntentSettings
 from .inject import ceiling
 from .language.intent_features import features
@@ -25,6 +34,7 @@ from .language.sentences import (
     is_order,
     opening,
     prompt_sentences,
+    reports_success,
     sentences,
     without_lead_in,
 )
@@ -34,6 +44,10 @@ from .ports import Local, Model
 STAGE = "classify"
 NONE_FROM = 0.4
 ASKED_FROM_PERCENT = 70
+_SURELY_NONE = 0.9
+# A message at the end of what tells of trouble, or several words that a program said.
+_MESSAGE = regex(r":\s+\S")
+_QUOTED = regex(r"(?<!\w)(?:'[^'\n]* [^'\n]*'|\"[^\"\n]* [^\"\n]*\"|`[^`\n]* [^`\n]*`)(?!\w)")
 _YES_OR_NO = frozenset("is are was were does did".split())
 UNSURE_PERCENT = 50
 
@@ -150,7 +164,7 @@ def _first_vote(parsed: Parsed) -> Vote:
     """What the words of a prompt say."""
     if _is_foreign(parsed):
         return foreign_vote(parsed.text)
-    return _keyword_vote(parsed.text, parsed.work)
+    return _keyword_vote(parsed.text, parsed.work, parsed.retrospect)
 
 
 def conclude(event: PromptEnriched, votes: Sequence[Vote]) -> IntentClassified:
@@ -224,14 +238,17 @@ def is_settled(keywords: SearchIntent | None) -> bool:
 
 
 def keyword_vote(
-    text: str, read: Sequence[Sentence] | None = None, work: Sequence[WorkSignal] = ()
+    text: str,
+    read: Sequence[Sentence] | None = None,
+    work: Sequence[WorkSignal] = (),
+    retrospect: Retrospect | None = None,
 ) -> Vote:
     """The keyword racer's vote; ``read`` are the sentences of ``text``, where they are known.
 
-    ``work`` tells what kind of work it asks for.
+    ``work`` tells what kind of work it asks for, and ``retrospect`` what it asks about a time.
     """
     started = perf_counter()
-    return _by_words(detect_search_intent(text, read, work), started)
+    return _by_words(detect_search_intent(text, read, work, retrospect), started)
 
 
 def foreign_vote(text: str) -> Vote:
@@ -252,13 +269,15 @@ def local_vote(
 
     Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``: whether it
     is a search at all is surer than of which kind. What has the form of a question is no order
-    where the keywords are ``ASKED_FROM_PERCENT`` sure. The note tells an order from chat.
+    where the keywords are ``ASKED_FROM_PERCENT`` sure, nor mostly is trouble that is told with its
+    message. The note tells an order from chat.
     """
     started = perf_counter()
     read = sentences(text) if read is None else read
     odds = local.weigh(features(text, read, held))
     sure = held is not None and held.confidence_percent >= ASKED_FROM_PERCENT
-    if sure and read and _asks(read):
+    asks = sure and read and _asks(read)
+    if asks or (_none(odds) < _SURELY_NONE and _tells_trouble(text, held, read)):
         odds = {kind: odds[kind] for kind in _KINDS}
     name, probability = choose(odds)
     intent = None
@@ -285,6 +304,16 @@ def _asks(read: Sequence[Sentence]) -> bool:
     return not _YES_OR_NO.isdisjoint(first[:1]) and not any(map(is_order, read))
 
 
+def _tells_trouble(text: str, held: SearchIntent | None, read: Sequence[Sentence]) -> bool:
+    """Whether a prompt tells what goes wrong together with its message ("push fails: quota …")."""
+    if held is None or held.intent_type is not IntentType.TROUBLESHOOT:
+        return False
+    if any(is_order(one) or reports_success(one) for one in read):
+        return False
+    told = len(read) == 1 and _MESSAGE.search(text, held.evidence[0].end) is not None
+    return told or _QUOTED.search(text) is not None
+
+
 def local_racer(local: Local) -> Racer:
     """The local classifier as a racer."""
 
@@ -298,9 +327,9 @@ def local_racer(local: Local) -> Racer:
 
 
 @lru_cache(maxsize=8)
-def _keyword_vote(text: str, work: Sequence[WorkSignal]) -> Vote:
+def _keyword_vote(text: str, work: Sequence[WorkSignal], retrospect: Retrospect | None) -> Vote:
     asked = without_lead_in(text)
-    return keyword_vote(asked, prompt_sentences(asked), work)
+    return keyword_vote(asked, prompt_sentences(asked), work, retrospect)
 
 
 @lru_cache(maxsize=8)
@@ -311,10 +340,14 @@ def _local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
 
 def choose(odds: Mapping[str, float]) -> tuple[str, float]:
     """First whether it is a search at all, then the likeliest kind; with its probability."""
-    none = {name: share for name, share in odds.items() if name not in _KINDS}
-    among = none if sum(none.values()) >= NONE_FROM else {kind: odds[kind] for kind in _KINDS}
-    name = max(among, key=lambda one: among[one])
+    is_none = _none(odds) >= NONE_FROM
+    name = max((one for one in odds if (one not in _KINDS) is is_none), key=odds.__getitem__)
     return name, odds[name]
+
+
+def _none(odds: Mapping[str, float]) -> float:
+    """How likely it is that nothing is searched for."""
+    return sum(share for name, share in odds.items() if name not in _KINDS)
 
 
 def _refined(held: SearchIntent, other: SearchIntent) -> SearchIntent:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.prompts import Parsed, Signal
@@ -16,38 +18,56 @@ from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
 from .language.questions import asking_part
 from .language.sentences import (
+    ORDER_VERBS,
     Sentence,
     follows_up,
     is_order,
     names_subject,
     opening,
     opens_question,
+    points_back,
     prompt_sentences,
     stands_alone,
     without_lead_in,
+    word_spans,
 )
 from .language.time_question import dates_of_incident, read_time_question
 from .language.topics import as_choice, find_entities, retrieval_words
+from .language.words import STOP_WORDS, TECHNOLOGIES
 from .language.work_kind import work_signals
+from .ports import Spelling
 from .text.markup import is_machine, own_text, split_markers
 
 _MAX_QUERY_CHARS = 2000
 # So many of the questions of one prompt are searched for by themselves, which takes a search each.
 _MOST_PARTS = 3
 _MAX_SINGULAR_CHARS = 200
+# What is longer is no short question, in which each word matters.
+_MAX_SPELLED_CHARS = 400
+_WELL_WRITTEN = TECHNOLOGIES | ORDER_VERBS
+# Beside these a word is quoted, or part of a name.
+_MARKS = frozenset("'\"`\u2019\u201c\u201d/\\@#$_-=<>{}[]")
 _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
 _REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 _JOINING = frozenset(("and", "also"))
+# What a sentence names ("the launch price", but not "the demo on"), and the words for it.
+_NAMED = regex(
+    rf"\b(?:the|our|my|an?) [\w-]+(?: (?!(?:{'|'.join(sorted(STOP_WORDS))})\b)[\w-]+)?",
+    re.IGNORECASE,
+)
+_PRONOUNS = frozenset(("it", "they", "them"))
+_PRONOUN = regex(rf"\b(?:{'|'.join(sorted(_PRONOUNS))})\b", re.IGNORECASE)
 # "Which version was it again" asks for the version.
 _WAS_IT = (["was", "it"], ["is", "it"], ["were", "they"], ["are", "they"], ["was", "that"])
 
 
-def parse(event: PromptSubmitted) -> PromptParsed:
+def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> PromptParsed:
     """The prompt of ``event``, taken apart.
 
     ``text`` is what the person wrote, without what is private, what is marked, and what was
-    injected before. A turn that no person wrote, a slash command and an empty prompt are
+    injected before. Of an English one the words are corrected that ``spelling`` knows to be
+    misspelt. A turn that no person wrote, a slash command and an empty prompt are
     ``machine``: nothing of them is kept or searched for.
     """
     own = own_text(event.text)
@@ -55,14 +75,15 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         return PromptParsed(
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
-    text, marked = split_markers(own)
+    typed, marked = split_markers(own)
+    text = _spelled(typed, event, spelling)
     asked = without_lead_in(text).strip()
     words = retrieval_words(asked)
     pasted = find_paste(text)
     question = _question(pasted) if pasted else asking_part(asked)
-    retrospect = None if pasted else read_time_question(text)
+    said = _spelled(split_markers(own_text(event.before))[0], event, spelling)
+    retrospect = None if pasted else read_time_question(text, before=said, begins=event.begins)
     before, subject, parts = "", tuple[str, ...](), tuple[str, ...]()
-    said = split_markers(own_text(event.before))[0] if event.before else ""
     # What says nothing ("hm") cannot tell what is asked.
     if (told := retrieval_words(said)) and follows_up(read := prompt_sentences(asked)):
         if names_subject(read):
@@ -73,6 +94,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         parts = _searched(asked)
     parsed = Parsed(
         text=text,
+        typed=typed if text != typed else "",
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
         question=question,
         before=before,
@@ -81,7 +103,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         pasted=pasted is not None,
         words=words,
         marked=marked,
-        signals=tuple(map(_signal, find_noteworthy(text[:READ_CHARS]))),
+        signals=tuple(map(_signal, find_noteworthy(typed[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),
@@ -89,6 +111,32 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         incident_dates=dates_of_incident(text),
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
+
+
+def _spelled(text: str, event: PromptSubmitted, spelling: Spelling | None) -> str:
+    """``text`` with its misspelt words corrected; not names, and nothing that is quoted."""
+    if spelling is None or not text or len(text) > _MAX_SPELLED_CHARS or find_paste(text):
+        return text
+    if language_of(text) != ENGLISH:
+        return text
+    spans = [span for span in word_spans(text) if _is_plain(text, *span)]
+    words = [text[start:end].lower() for start, end in spans]
+    meant = spelling.meant(words, event.place.readable)
+    for (start, end), word in zip(reversed(spans), reversed(words), strict=True):
+        if other := meant.get(word):
+            text = text[:start] + other + text[end:]
+    return text
+
+
+def _is_plain(text: str, start: int, end: int) -> bool:
+    """Whether what begins at ``start`` and ends at ``end`` is a word and no name."""
+    word = text[start:end]
+    small = word if start else word[:1].lower() + word[1:]
+    if not (small.isascii() and small.isalpha() and small.islower()):
+        return False
+    if not _MARKS.isdisjoint((text[start - 1 : start], text[end : end + 1])):
+        return False
+    return word.lower() not in _WELL_WRITTEN
 
 
 def _question(paste: Paste) -> str:
@@ -111,16 +159,46 @@ def _searched(text: str) -> tuple[str, ...]:
 
 
 def _within(text: str) -> tuple[str, ...]:
-    """The questions in a prompt of several sentences, of two words to search for or more."""
+    """The questions in a prompt of several sentences, of two words to search for or more.
+
+    One that points back ("how long is it?") names what was named first in its sentence, or in the
+    sentence before, or comes with that.
+    """
     read = prompt_sentences(text)
     if len(read) < 2 or language_of(text) != ENGLISH:
         return ()
-    found = (
-        text[one.spans[begins][0] : one.spans[-1][1]]
-        for one in read
-        if (begins := _question_begins(one)) is not None and stands_alone(one.words[begins:])
+    asked = (
+        _read_alone(text, one, before, words, span)
+        for before, one in zip((read[0], *read), read, strict=False)
+        for words, span in _questions_of(one)
     )
-    return tuple(one for one in found if len(retrieval_words(one)) > 1)
+    whole = text.strip(" \n?")
+    return tuple(
+        one for one in asked if one not in text or (one != whole and retrieval_words(one)[1:])
+    )
+
+
+def _read_alone(
+    text: str, sentence: Sentence, before: Sentence, words: Sequence[str], span: tuple[int, int]
+) -> str:
+    """The question with these ``words`` of ``sentence``, so that it can be understood by itself."""
+    start, end = span
+    if stands_alone(words) or not points_back(words):
+        return text[start:end]
+    told = (sentence if sentence.spans[0][0] < start else before).spans[0][0]
+    named = _NAMED.search(text, told, start)
+    if named is None or not stands_alone([word for word in words if word not in _PRONOUNS]):
+        return text[told:end]
+    return str(_PRONOUN.sub(named[0], text[start:end], count=1))
+
+
+def _questions_of(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:
+    """The words of each question that a sentence is or reports, and where it stands."""
+    begins = _question_begins(sentence)
+    if begins is None:
+        return
+    words, spans = sentence.words[begins:], sentence.spans[begins:]
+    yield from _split(sentence._replace(words=words, spans=spans, opens=frozenset()))
 
 
 def _question_begins(sentence: Sentence) -> int | None:
@@ -128,8 +206,12 @@ def _question_begins(sentence: Sentence) -> int | None:
     if _asks(sentence):
         return 0
     words = sentence.words
-    reported = (at for at in range(1, len(words)) if words[at] in _BEGINS_PART)
-    return next((at for at in reported if words[at - 1] in _REPORTS), None)
+    is_reported = False
+    for at, (before, word) in enumerate(pairwise(words), 1):
+        is_reported = is_reported or before in _REPORTS
+        if word in _BEGINS_PART and (before in _REPORTS or (is_reported and before == "and")):
+            return at
+    return None
 
 
 def _in_the_singular(question: str) -> str:

@@ -131,6 +131,13 @@ class Local(Protocol):
         """It never changes, so its votes are kept."""
 
 
+class Spelling(Protocol):
+    """Knows the words of English and of the memories."""
+
+    def meant(self, words: Sequence[str], scopes: tuple[Scope, ...]) -> Mapping[str, str]:
+        """What each misspelt one of the lower-case ``words`` of a question was meant as."""
+
+
 class Model(Protocol):
     """Asks a language model what kind of search a prompt is."""
 

@@ -159,9 +159,9 @@ def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
     """
     if parsed.machine or parsed.marked:
         return ""
-    if (asked := _ASKS_TO_KEEP.search(parsed.text)) and clean(asked[0]) == asked[0]:
+    if (asked := _ASKS_TO_KEEP.search(parsed.as_typed)) and clean(asked[0]) == asked[0]:
         return f"subcog: to have this kept: “{_excerpt(asked[0])}” begin the line with [remember]."
-    if (asked := _ASKS_TO_FORGET.search(parsed.text)) and clean(asked[0]) == asked[0]:
+    if (asked := _ASKS_TO_FORGET.search(parsed.as_typed)) and clean(asked[0]) == asked[0]:
         what = cut(" ".join(words(asked["what"])), _MAX_SUGGESTED_CHARS)
         return (
             f'subcog: nothing is forgotten by that. `subcog recall "{what}"` finds the memories'
@@ -253,7 +253,7 @@ def enriched_intent(event: PromptEnriched) -> dict[str, Any]:
     resolved = {one.text: one for one in found.resolved_references}
     kind = primary(parsed.work)
     return {
-        "raw_input": well_formed(parsed.text),
+        "raw_input": well_formed(parsed.as_typed),
         "primary_intent": kind.value if kind else None,
         "intent_signals": [
             {"keyword": well_formed(one.keyword), "type": one.kind.value} for one in parsed.work

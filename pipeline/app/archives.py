@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
@@ -102,7 +102,7 @@ class Awaited(Generic[T]):
 class LazyArchive(Awaited["Archive"]):
     """Stands for the archive of memories.
 
-    Fulfils ``Recall``, ``Catalogue``, ``Chronicle``, ``Failures`` and ``Uses``.
+    Fulfils ``Recall``, ``Catalogue``, ``Chronicle``, ``Failures``, ``Spelling`` and ``Uses``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
     """
@@ -217,6 +217,16 @@ class LazyArchive(Awaited["Archive"]):
         """What several memories are about; empty as long as no index knows it."""
         await self.opened()
         return () if self.loaded is None else await self.loaded.subjects(scopes, limit=limit)
+
+    def meant(self, words: Sequence[str], scopes: tuple[Scope, ...]) -> Mapping[str, str]:
+        """What each misspelt one of ``words`` was meant as; nothing until all is loaded."""
+        archive = self.loaded
+        if archive is None or archive.without_index or archive.search.reranker is None:
+            return {}
+        try:
+            return archive.index.meant(words, scopes)
+        except (LookupError, ValueError):  # a damaged index: the search that follows drops it
+            return {}
 
     def of(self, memory_id: str) -> Usefulness:
         return self.loaded.uses.of(memory_id) if self.loaded else Usefulness()

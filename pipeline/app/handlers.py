@@ -69,7 +69,7 @@ class Handlers:
         search, hook = app.settings.search_intent, app.settings.hook
         known = KnownAtAct(app.code, app.learned)
         return {
-            "parse": parse,
+            "parse": partial(parse, spelling=late),
             "read_instructions": lambda event: self.refresh_instructions(event.place, event.client),
             "enrich": partial(
                 enrich,

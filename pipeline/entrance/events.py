@@ -93,7 +93,10 @@ def translate_answer(hook: TranslatedHook, body: bytes) -> bytes:
 
 
 class HookCall(Struct, frozen=True, kw_only=True):
-    """One hook: who asks, from where, and what it brought. ``before`` is the prompt before."""
+    """One hook: who asks, from where, and what it brought. ``before`` is the prompt before.
+
+    ``begins``: it is the first prompt of a session that starts anew.
+    """
 
     trace: str
     session: str
@@ -102,6 +105,7 @@ class HookCall(Struct, frozen=True, kw_only=True):
     payload: Payload
     hook: HookSettings
     before: str = ""
+    begins: bool = False
     detailed: bool = False
     unknown: bool = False
 
@@ -132,6 +136,7 @@ def prompt_submitted(asked: HookCall) -> Event | None:
         PromptSubmitted,
         text=asked.payload.prompt,
         before=asked.before,
+        begins=asked.begins,
         detailed=asked.detailed,
     )
 

@@ -272,6 +272,8 @@ class HookHandler:
         sessions.touch(session, client=client, event=event, now=self._app.clock())
         if session:
             self.activity.note(client, event, self._app.clock())
+        if event == "SessionStart":
+            sessions.note_start(session, payload.source)
         if event == "SessionStart" and payload.source in EMPTIED:
             sessions.forget_shown(session)
         elif event == "SessionEnd":
@@ -291,6 +293,7 @@ class HookHandler:
         event, payload = heard.event, heard.payload
         start = payload.cwd if event == "SessionStart" else ""
         directory = self.project_dir(payload.session_id, fields, start, payload.source)
+        begins = event == "UserPromptSubmit" and self._app.sessions.begins(payload.session_id)
         before = self._before(event, payload)  # now: hooks may overtake each other while they wait
         return HookCall(
             trace=trace,
@@ -300,6 +303,7 @@ class HookHandler:
             payload=payload,
             hook=self._app.settings.hook,
             before=before,
+            begins=begins,
             detailed=fields.get("detailed") == "1",
             unknown=heard.unknown,
         )

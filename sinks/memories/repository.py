@@ -29,7 +29,7 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
-from ..models import cross_encoder
+from ..models import cross_encoder, spelling
 from ..models.embedder import Embedder
 from ..models.encoder import Encoder
 from ..search.index import Index
@@ -188,12 +188,14 @@ class Archive:
     async def load_reranker(self) -> None:
         """Load the cross-encoder that reranks the best candidates of a question. Idempotent.
 
-        Until then the first-stage relevance decides alone. It takes 50 MB and half a second, so
+        With it come the words by which misspelt ones are told. Until then the first-stage relevance
+        decides alone. It takes 50 MB and half a second, so
         it should not be loaded before there is a memory.
         """
         async with self._loading_reranker:
             if not self._reranker_requested:
                 self._reranker_requested = True
+                await anyio.to_thread.run_sync(spelling.load)
                 self.search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
 
     async def _reranker(self) -> cross_encoder.CrossEncoder | None:

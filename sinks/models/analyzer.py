@@ -12,6 +12,7 @@ import threading
 import unicodedata
 import zlib
 from array import array
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,8 @@ DULL_WORDS = STOP_WORDS | _MORE_DULL_WORDS
 
 # Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
 _CACHE_LIMIT = 200_000
+# Words that questions have and English has not.
+_STEMS = 5000
 # What a stop word is remembered by; no hash is negative.
 _NO_TERM = -1
 
@@ -46,6 +49,8 @@ class Analyzer:
     def __init__(self) -> None:
         self._stemmer = snowballstemmer.stemmer("english")
         self._lock = threading.Lock()
+        self.stem = lru_cache(_STEMS)(self._stem)
+        """The stem of a lower-case word of letters."""
         # By the piece as it is written, so that its case is folded once.
         self._terms: dict[str, int] = {}
 
@@ -61,6 +66,11 @@ class Analyzer:
                 hashes.append(term)
         return np.sort(np.frombuffer(array("I", hashes), dtype=np.uint32))
 
+    def _stem(self, word: str) -> str:
+        with self._lock:
+            stem: str = self._stemmer.stemWord(word)
+        return stem
+
     def _learn(self, piece: str) -> int:
         """Stem and hash; the stemmer keeps its state in itself, hence the lock."""
         word = piece.lower()
@@ -69,11 +79,16 @@ class Analyzer:
                 term = _NO_TERM
             else:
                 stem = self._stemmer.stemWord(word) if word.isalpha() else word
-                term = zlib.crc32(stem.encode())
+                term = term_of(stem)
             if len(self._terms) >= _CACHE_LIMIT:
                 self._terms = {}
             self._terms[piece] = term
         return term
+
+
+def term_of(stem: str) -> int:
+    """The term of what is stemmed."""
+    return zlib.crc32(stem.encode())
 
 
 def tokenize(text: str) -> list[str]:

@@ -149,7 +149,7 @@ class Activity:
             scopes=(prompt.place.project,),
             session=prompt.session,
             client=prompt.client,
-            text=_beginning(enriched.parsed.text),
+            text=_beginning(enriched.parsed.as_typed),
             intent=intent.intent_type.value if intent else "",
             confidence_percent=intent.confidence_percent if intent else 0,
             tokens=built.tokens,

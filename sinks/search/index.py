@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ...bus.values import Encoding, Memory, Query, Scope
-from ..models.analyzer import Analyzer, searchable
+from ..models.analyzer import Analyzer, searchable, term_of
 from ..models.arrays import distinct
 from ..models.embedder import Embedder, EncodedQuery
 from ..models.grams import asked_words, grams_of
+from ..models.spelling import corrected
 from .by_words import rank_by_words
 from .ranking import Collection, Ranking, rank
 from .scope_index import Entry, Flags, Floats, Rows, ScopeIndex
@@ -147,6 +148,17 @@ class Index:
             each = (reduce(np.union1d, rows) for rows in found)
             total += len(reduce(np.intersect1d, each))
         return total
+
+    def meant(self, words: Sequence[str], scopes: Sequence[Scope]) -> dict[str, str]:
+        """What each misspelt one of a question's lower-case ``words`` was meant as."""
+
+        def having(stems: Iterable[str]) -> list[str]:
+            terms = {term_of(stem): stem for stem in stems}
+            asked = np.array(sorted(terms), dtype=np.uint32)
+            known = [one.known(asked).tolist() for _, one in self.scope_indexes(scopes)]
+            return [terms[term] for term in set(chain.from_iterable(known))]
+
+        return corrected(words, self._analyzer.stem, having)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """A question in the terms of the embedder, or of text search while there is none."""

@@ -91,6 +91,15 @@ class Postings:
             np.concatenate([part.counts[at] for part, at in packed] + counts),
         )
 
+    def has(self, terms: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Whether any row had each of ``terms``, dead ones too."""
+        with self._lock:
+            parts = self._parts
+            found = np.array([term in self._recent for term in terms.tolist()], dtype=np.bool_)
+        for part in parts:
+            found |= np.isin(terms, part.terms)
+        return found
+
     def fold(self) -> None:
         """Make one part of all; readers wait for the exchange alone."""
         if not self._recent and len(self._parts) == 1:

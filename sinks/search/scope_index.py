@@ -254,6 +254,12 @@ class ScopeIndex:
             found.counts.append(counts)
         return found
 
+    def known(self, terms: Terms) -> Terms:
+        """Those of ``terms`` that a living memory has."""
+        likely = terms[self.postings.has(terms)]
+        living = [len(rows) > 0 for rows in self.find(likely, self.rows).rows]
+        return likely[np.array(living, dtype=np.bool_)]
+
     def bm25(self, found: Found, idf: Floats, mean_length: float, rows: int) -> Floats:
         """The BM25 score of each of the first ``rows`` rows; ``idf`` is one weight a term."""
         scores = np.zeros(rows, dtype=np.float32)

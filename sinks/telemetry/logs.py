@@ -229,7 +229,7 @@ class PromptLog:
     def _text(self, built: ContextBuilt) -> TracedText:
         parsed, intent = built.classified.enriched.parsed, built.classified.intent
         return TracedText(
-            prompt=self._clean(parsed.text)[:_MAX_TEXT_CHARS],
+            prompt=self._clean(parsed.as_typed)[:_MAX_TEXT_CHARS],
             words=self._clean(" ".join(parsed.words))[:_MAX_TEXT_CHARS],
             topics=tuple(self._clean(topic) for topic in (intent.topics if intent else ())),
             context=self._clean(built.text),

@@ -105,7 +105,10 @@ class _Found:
 
 
 def detect_search_intent(
-    text: str, read: Sequence[Sentence] | None = None, work: Sequence[WorkSignal] = ()
+    text: str,
+    read: Sequence[Sentence] | None = None,
+    work: Sequence[WorkSignal] = (),
+    retrospect: Retrospect | None = None,
 ) -> SearchIntent | None:
     """What ``text`` searches for, or None where it asks for nothing.
 
@@ -114,12 +117,12 @@ def detect_search_intent(
     above 50 characters, 10 for more than one sentence, at most 95. A single word such as "problem"
     is no search unless it stands in a question about something. ``read`` are the sentences of
     ``text``, where they are known; the kind of ``work`` that it asks for decides between types
-    that have as much evidence.
+    that have as much evidence. ``retrospect`` is what it asks about a time, where that is known.
     """
     read = sentences(text) if read is None else read
     found = _signals(read)
     topics = topics_of(read, [one.anchor() for one in found])
-    if retrospect := read_time_question(text):
+    if retrospect := retrospect or read_time_question(text):
         return _of_retrospect(retrospect, topics)
     if not any(one.weight > 1 or (one.sentence.asks and topics) for one in found):
         return None

@@ -55,7 +55,8 @@ _ASKING_HELP = word_list("help_verbs")
 _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
 _KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
-_SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
+# What follows a verb that orders nothing: who does it, or what is told of it.
+_NOT_ORDERED = word_list("verbs_of_a_noun").union(("i", "we", "they", "you", "our"))
 _SUCCESS = word_list("success_words")
 _RESTRICTIONS = frozenset(("only", "but"))
 
@@ -151,7 +152,7 @@ def is_order(sentence: Sentence) -> bool:
         return True
     if words[at] not in ORDER_VERBS:
         return False
-    return at + 1 >= len(words) or words[at + 1] not in _SUBJECTS
+    return at + 1 >= len(words) or words[at + 1] not in _NOT_ORDERED
 
 
 def reports_success(sentence: Sentence) -> bool:
@@ -365,7 +366,15 @@ def names_subject(read: Sequence[Sentence]) -> bool:
 
 def stands_alone(words: Sequence[str]) -> bool:
     """Whether a question with these folded ``words`` says what it is about by itself."""
-    return bool(_content(words)) and _POINTING.isdisjoint(words)
+    content = len(_content(words))
+    return content > 0 and not points_back(
+        [word for word in words if word != "there" or content < 2]
+    )
+
+
+def points_back(words: Sequence[str]) -> bool:
+    """Whether one of the folded ``words`` points at what was said before."""
+    return not _POINTING.isdisjoint(words)
 
 
 def opens_question(word: str) -> bool:

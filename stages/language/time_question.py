@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.prompts import Retrospect, TimeExpression
 from ...bus.values import TO_DO
@@ -86,6 +87,11 @@ _LAST_TIME = regex(
     r"|\b(?:resume|continue) (?:with )?(?:our |my )?last (?:session|work|task)\b"
 )
 _RESUMES = frozenset("continue resume pick carry go keep proceed".split())
+_GOES_ON = regex(
+    r"(?:(?:hey|hi|hello|ok|okay|so|back|please|pls|let's|let us|good morning)[ ,.!]+)*"
+    r"(?:continue|resume|carry on|go on|keep going|proceed|pick (?:it|this) (?:back )?up"
+    r"|continue (?:working|work|please|pls|here))(?:[ ,]+(?:please|pls|then|now))?"
+)
 _COURTESY = regex(
     r"^(?:(?:hey|hi|ok|okay|so|and|please|good morning) )*(?:let 's|i want to|i 'd like to"
     r"|(?:can|could|shall|should|would) (?:we|you|i)) "
@@ -164,6 +170,7 @@ _OF_AN_INCIDENT = regex(
 )
 _LATELY = TimeExpression("lately", "lately")
 _MOST_ELSEWHERE = 3
+_MOST_OF_A_TIME = 60
 
 
 class _Read(Struct, frozen=True):
@@ -210,8 +217,16 @@ class _Read(Struct, frozen=True):
         return verb is not None and verb[0] != self.first
 
 
-def read_time_question(text: str) -> Retrospect | None:
-    """What ``text`` asks about a time or about the whole; None for what does not, as most do."""
+def read_time_question(text: str, *, before: str = "", begins: bool = False) -> Retrospect | None:
+    """What ``text`` asks about a time or about the whole; None for what does not, as most do.
+
+    ``before`` is the prompt before, where it is known. With ``begins`` it is the first of a
+    session, where a bare "continue" means the last one.
+    """
+    if begins and _GOES_ON.fullmatch(plain(text).strip(" .!?\n")):
+        return Retrospect(left_off=True)
+    if before and (found := _at_another_time(text, before)):
+        return found
     if len(text) > MAX_CHARS or _MAY_ASK.search(plain(text)) is None:
         return None
     if _PASTED.search(text) or text.strip().count("\n") >= MAX_LINES:
@@ -223,6 +238,16 @@ def read_time_question(text: str) -> Retrospect | None:
         if found := _asked(one, beside, newcomer=newcomer):
             return found
     return None
+
+
+def _at_another_time(text: str, before: str) -> Retrospect | None:
+    """What ``text`` asks that names a time alone ("and on Wednesday?"), as ``before`` asked."""
+    if len(text) > _MOST_OF_A_TIME or not text.rstrip().endswith("?"):
+        return None
+    one, asked = _read(text), read_time_question(before)
+    if not one.times or one.subject or one.is_core or asked is None or asked.subject:
+        return None
+    return replace(asked, times=one.times) if asked.times else None
 
 
 def dates_of_incident(text: str) -> tuple[TimeExpression, ...]:

@@ -384,3 +384,19 @@ def test_what_a_nameless_session_keeps_is_never_seen_again():
     sessions = Sessions()
     sessions.state("").part(Part).value = 1
     assert sessions.state("").part(Part).value == 0
+
+
+def test_a_session_begins_until_its_first_prompt_unless_it_goes_on_with_an_earlier_one():
+    sessions = Sessions()
+    for source, begins in [
+        ("startup", True),
+        ("clear", True),
+        ("resume", False),
+        ("compact", False),
+    ]:
+        sessions.note_start("s", source)
+        assert sessions.begins("s") is begins
+    sessions.note_start("s", "startup")
+    sessions.follow("s", "continue")
+    assert not sessions.begins("s")
+    assert not sessions.begins("another")

@@ -293,6 +293,24 @@ def test_what_the_keywords_are_sure_of_is_no_order_where_it_is_a_question(text, 
     assert (vote.intent is not None) is searches
 
 
+@pytest.mark.parametrize(
+    ("text", "searches"),
+    [
+        ("git push fails: lfs quota exceeded", True),
+        ("the pump logs 'Execution Timeout Expired' at 23:10", True),
+        ("git push fails, retrying", False),
+        ("build failed: my fault, fixed now", False),
+        ("log 'lfs quota exceeded' where the push fails", False),
+        ("review done: two tests fail. will fix them tomorrow", False),
+    ],
+)
+def test_trouble_that_is_told_with_its_message_is_searched_for(text, searches):
+    told = local_vote(text, keyword_vote(text).intent, Guesser(None, 0.8))
+    assert (told.intent is not None) is searches
+    surely_none = local_vote(text, keyword_vote(text).intent, Guesser(None, 0.95))
+    assert surely_none.intent is None
+
+
 def test_the_note_of_a_local_no_tells_an_order_from_chat():
     assert local_vote("x", None, Guesser(None, 0.9)).note == "order 0.90"
 

@@ -12,9 +12,9 @@ PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def parsed(text, before=""):
+def parsed(text, before="", *, begins=False):
     event = PromptSubmitted(
-        trace="t", session="s", client="c", place=PLACE, text=text, before=before
+        trace="t", session="s", client="c", place=PLACE, text=text, before=before, begins=begins
     )
     result = parse(event)
     assert (result.trace, result.prompt) == ("t", event)
@@ -205,7 +205,6 @@ def test_the_questions_of_a_prompt_are_told_apart(text, parts):
         "where are the logs and how do I read them?",
         "who owns it? since when?",
         "which seed? and what was it again?",
-        "the build is red. why is that, and who broke the runner?",
         "add a retry, and where is the limit?",
         "which a? which b? which c? which d?",
         "what happens when a job fails and the queue is full?",
@@ -233,6 +232,34 @@ def test_the_questions_within_a_longer_prompt_are_searched_for_beside_it():
     assert parsed(longer).parts == (longer, parts[2], "Which seed for umap")
 
 
+@pytest.mark.parametrize(
+    ("text", "within"),
+    [
+        (
+            "the build is red. why is that, and who broke the runner?",
+            ("the build is red. why is that", "who broke the runner"),
+        ),
+        (
+            "I want to play the demo. is there a limit of save slots there? thanks",
+            ("is there a limit of save slots there",),
+        ),
+        (
+            "The build is slow. where do the caches live and who may clear them?",
+            ("where do the caches live", "who may clear the caches live"),
+        ),
+        (
+            "The press called. They want to know the launch price and how long the demo runs.",
+            ("how long the demo runs",),
+        ),
+        ("ok, the demo. how long is it?", ("how long is the demo",)),
+        ("It crashed twice. why is that?", ()),
+        ("the export was refused, no line info. what could it be", ()),
+    ],
+)
+def test_a_question_that_points_back_comes_with_what_it_points_at(text, within):
+    assert parsed(text).parts == ((text, *within) if within else ())
+
+
 def test_names_in_the_plural_are_searched_for_in_the_singular_as_well():
     assert parsed("are ANRs up?").parts == ("are ANRs up?", "are ANR up?")
     assert parsed("are ANRs up? " + "and so on " * 20).parts == ()
@@ -257,3 +284,50 @@ def test_what_only_leads_in_is_not_searched_for():
 )
 def test_the_date_of_an_incident_is_noted(prompt, dates):
     assert [one.text for one in parsed(prompt).incident_dates] == dates
+
+
+class _Spelling:
+    """Knows "relase" and "teh" to be misspelt."""
+
+    def meant(self, words, scopes):
+        assert scopes == PLACE.readable
+        return {word: {"relase": "release", "teh": "the"}[word] for word in words if word in _WRONG}
+
+
+_WRONG = ("relase", "teh")
+
+
+def spelled(text, before=""):
+    event = PromptSubmitted(
+        trace="t", session="s", client="c", place=PLACE, text=text, before=before
+    )
+    return parse(event, spelling=_Spelling()).parsed
+
+
+def test_misspelt_words_are_read_as_they_were_meant():
+    found = spelled("when is teh relase?")
+    assert found.text == found.question == "when is the release?"
+    assert found.words == ("release",)
+    assert found.as_typed == found.typed == "when is teh relase?"
+    assert spelled("and the relase?", before="who owns teh relase?").before == (
+        "who owns the release?"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when is the release?",
+        "where is `relase` defined, in relase.py or /opt/relase?",
+        "what is 'relase' in Relase?",
+        "wo ist teh relase und warum?",
+    ],
+)
+def test_names_quotations_and_other_languages_are_read_as_they_are(text):
+    found = spelled(text)
+    assert (found.text, found.typed, found.as_typed) == (text, "", text)
+
+
+def test_going_on_asks_for_the_last_session_where_one_begins():
+    assert parsed("continue", begins=True).retrospect.left_off
+    assert parsed("continue").retrospect is None

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import anyio
 import pytest
 
@@ -38,6 +40,34 @@ async def test_who_asks_before_it_is_loaded_waits_for_it():
             assert answers == []
             late.arrive(Found())
     assert [recalled.mode for recalled in answers] == ["text"]
+
+
+class _Speller:
+    """An archive whose index knows one misspelt word, or is damaged."""
+
+    without_index = ""
+
+    def __init__(self, *, reranker=True, damaged=False):
+        self.search = SimpleNamespace(reranker=reranker)
+        self.index = self
+        self.damaged = damaged
+
+    def meant(self, words, scopes):
+        if self.damaged:
+            raise IndexError
+        assert (words, scopes) == (["teh"], (HERE,))
+        return {"teh": "the"}
+
+
+def test_misspelt_words_are_told_as_soon_as_all_is_loaded_that_knows_words():
+    late = LazyArchive()
+    assert late.meant(["teh"], (HERE,)) == {}
+    late.arrive(_Speller(reranker=None))
+    assert late.meant(["teh"], (HERE,)) == {}
+    late.arrive(_Speller())
+    assert late.meant(["teh"], (HERE,)) == {"teh": "the"}
+    late.arrive(_Speller(damaged=True))
+    assert late.meant(["teh"], (HERE,)) == {}
 
 
 async def test_waiting_ends_before_the_deadline_so_that_an_answer_can_still_be_given(monkeypatch):

@@ -138,6 +138,16 @@ def test_the_memories_with_each_word_in_one_of_its_forms_are_counted(four: Index
     assert having((("the",),), (HERE,)) == 0
 
 
+def test_a_misspelt_word_is_told_by_the_living_memories_of_the_scopes(four: Indexed) -> None:
+    four.add(memory("there", DEPLOY, THERE))
+    asked = "wich pasword is for deployed invoices".split()
+    assert four.index.meant(asked, (HERE,)) == {"wich": "which", "pasword": "password"}
+    assert four.index.meant(asked, (THERE,)) == {"wich": "which"}
+    for known in four.ids("password"):
+        four.index.remove(known)
+    assert four.index.meant(asked, (HERE,)) == {"wich": "which"}
+
+
 def test_an_empty_index_finds_nothing(indexed: Indexed) -> None:
     assert indexed.search("anything").candidates == ()
     assert indexed.search("anything").total == 0

@@ -121,6 +121,9 @@ def test_orders(text):
         "do we use redis?",
         "can I add a column?",
         "the build is red",
+        "insert fails: data would be truncated",
+        "push is slow",
+        "upload aborts midway",
     ],
 )
 def test_no_orders(text):

@@ -224,3 +224,37 @@ def test_what_asks_for_an_incident_names_its_date(prompt, dates):
 )
 def test_what_asks_for_a_time_may_have_a_verb_in_it(text):
     assert read_time_question(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "goes_on"),
+    [
+        ("continue", True),
+        ("ok, please continue.", True),
+        ("Back. carry on please", True),
+        ("keep going!", True),
+        ("continue with the exporter", False),
+        ("ok", False),
+        ("go", False),
+    ],
+)
+def test_who_begins_a_session_by_going_on_means_the_last_one(text, goes_on):
+    found = read_time_question(text, begins=True)
+    assert (found is not None and found.left_off) is goes_on
+    assert read_time_question(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "times"),
+    [
+        ("and wednesday?", "what did we do on tuesday", ["wednesday"]),
+        ("and last week?", "which decisions did we take yesterday?", ["last week"]),
+        ("and wednesday?", "deploy on tuesday", None),
+        ("is wednesday a holiday?", "what did we do on tuesday", None),
+        ("and the exporter?", "what did we do on tuesday", None),
+        ("ok, deploy it on wednesday", "what did we do on tuesday", None),
+    ],
+)
+def test_the_same_is_asked_of_another_time(text, before, times):
+    found = read_time_question(text, before=before)
+    assert (found and [one.text for one in found.times]) == times
