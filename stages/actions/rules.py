@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.values import Memory
 from .claims import RULE_FORMS
@@ -86,7 +87,9 @@ class Deed:
             said=self._said,
         )
         replaced = (code for one in self._changes for code in replaced_by(one, self._said))
-        self._codes = (self._code, *(one for one in replaced if not DOCUMENT.search(one.path)))
+        replaced = tuple(one for one in replaced if not DOCUMENT.search(one.path))
+        self._codes = (self._code, *replaced)
+        self._in_files = (replace(self._code, commands=()), *replaced)
 
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
@@ -114,7 +117,12 @@ class Deed:
             return not self._did_first(text)
         if is_shared and self._is_harmless:
             return False
-        return any(denied.is_used_by(code) for denied in rules.names for code in self._codes)
+        ran = {denied.command for denied in rules.commands}
+        return any(
+            denied.is_used_by(code)
+            for denied in rules.names
+            for code in (self._in_files if denied.name in ran else self._codes)
+        )
 
     def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
         """Whether a command is ``denied``; what is not to be done to others may be done locally."""

@@ -395,6 +395,8 @@ REFRESH = "Never run dbt with --full-refresh on fct_shipments: it takes 11 hours
 CLINICS = "loaddata fixtures/clinics.json needs `manage.py migrate` first"
 KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-topics.sh"
 
+SAMPLE = "`make load-sample` needs SNOWFLAKE_ROLE=LOADER, it dies otherwise"
+
 
 @pytest.mark.parametrize(
     ("rule", "broken", "kept"),
@@ -430,6 +432,37 @@ KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-
         (REFRESH, "dbt run --full-refresh -s fct_shipments", "dbt run -s fct_shipments"),
         (KAFKA, "/opt/kafka/bin/kafka-topics.sh --create", "terraform apply -target x"),
         ("uv instead of pip", "./.venv/bin/pip install x", "/tmp/v/bin/pip install x"),
+        ("Never `helm upgrade` on prod from a laptop.", "helm upgrade a -f values-prod.yaml",
+         "helm upgrade a charts/a --kube-context staging"),
+        ("`helm upgrade` against the prod cluster only from CI",
+         "helm upgrade a --kube-context prod", "helm upgrade a --kube-context staging"),
+        ("never run alembic upgrade on prod by hand", "DB=prod alembic upgrade head",
+         "alembic upgrade head"),
+        ("Don't use `airflow variables set`.",
+         "kubectl exec -n prod deploy/airflow -- airflow variables set a 1",
+         "kubectl exec -n prod deploy/airflow -- airflow variables list"),
+        ("Never `git push --force` to release-*", "git push -f origin release-2.14",
+         "git push --force origin feature/x"),
+        ("No git push --force on release branches.", "git push --force origin release/2",
+         "git push --force origin fix/release-notes"),
+        ("Never `sqlfluff fix` on models/legacy", "sqlfluff fix models/legacy/a.sql",
+         "sqlfluff fix models/marts"),
+        ("`sqlfluff fix` wrecks the jinja in models/legacy", "sqlfluff fix models/legacy",
+         "sqlfluff fix models/marts"),
+        (SAMPLE, "make load-sample", "SNOWFLAKE_ROLE=LOADER make load-sample"),
+        (SAMPLE, "make load-sample", "export SNOWFLAKE_ROLE=LOADER && make load-sample"),
+        ("buf breaking wants --against '.git#branch=main'", "buf breaking",
+         "buf breaking --against '.git#branch=main'"),
+        ("Never `dbt run` without --select.", "dbt run", "dbt run --selector nightly"),
+        ("Never `dbt run` without --select.", "dbt run --full-refresh", "dbt run --models a"),
+        ("fastlane only with `bundle exec`.", "fastlane android internal",
+         "bundle exec fastlane android internal"),
+        ("Never run fastlane without `bundle exec`.", "fastlane supply",
+         "bundle exec fastlane supply"),
+        ("Start `make tunnel` before `make migrate`.", "make migrate",
+         "make tunnel && make migrate"),
+        ("Before `make migrate` run `make tunnel`.", "make migrate", "make tunnel"),
+        ("go get is a no in this repo.", "go get github.com/google/uuid", "go mod tidy"),
     ],
 )  # fmt: skip
 def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broken, kept):
@@ -471,6 +504,25 @@ def test_a_command_that_is_written_into_a_script_breaks_its_rule(path, before, a
     assert breaks(VOLUMES, deed(path=path, written=written))
     assert not breaks(VOLUMES, deed(path=path, written=written.replace(" -v", "")))
     assert not breaks(VOLUMES, deed(path="src/notes.py", written=written))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Use uv add, not pip install (except in docker/app/Dockerfile).",
+        "No pip install. docker/app/Dockerfile is the exception, its image has no uv.",
+        "No pip install outside docker/.",
+    ],
+)
+def test_what_a_rule_excepts_breaks_it_elsewhere_alone(rule):
+    done = {"written": "USER a\nRUN pip install x", "replaced": "USER a"}
+    assert not breaks(rule, deed(path="docker/app/Dockerfile", **done))
+    assert breaks(rule, deed(path="web/Dockerfile", **done))
+
+
+def test_what_is_lost_is_not_what_writes_it():
+    rule = "src/api is written by `make api`, hand edits are lost with the next run."
+    assert not breaks(rule, deed("make api"))
 
 
 def test_what_ci_has_to_run_may_be_written_into_its_files():
