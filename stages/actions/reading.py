@@ -108,8 +108,24 @@ def _without_documents(command: str) -> tuple[str, str]:
     """A shell line without the texts that it hands to its commands, and these texts."""
     if "<<" not in command:
         return command, ""
-    texts = [found["text"] for found in _SHELL["here_document"].finditer(command)]
+    found_texts = _SHELL["here_document"].finditer(command)
+    texts = [found["text"] for found in found_texts if not _is_message(command, found.start())]
     return _SHELL["here_document"].sub(r"\g<line>", command), "\n".join(texts)
+
+
+def _is_message(command: str, at: int) -> bool:
+    """Whether the text that is handed on at place ``at`` is only what is said of a change."""
+    before = re.split(r"\n|&&|;", command[:at])[-1].strip()
+    return _SHELL["takes_message"].match(before) is not None
+
+
+def without_messages(command: str) -> str:
+    """The single ``command`` without what it only says of a change, or takes away from a file."""
+    if _SHELL["takes_message"].match(command):
+        return _SHELL["message"].sub("", command)
+    if _SHELL["edits_text"].match(command):
+        return _SHELL["taken_away"].sub("", command)
+    return command
 
 
 def _commands(command: str) -> Iterator[str]:

@@ -21,7 +21,15 @@ from .denied_files import PathPattern, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
 from .failures import failing_shapes, read_record
 from .kept_values import KeptValue, values_kept
-from .reading import CI_FILE, ActionText, as_usual, looks, plain_commands, script_commands
+from .reading import (
+    CI_FILE,
+    ActionText,
+    as_usual,
+    looks,
+    plain_commands,
+    script_commands,
+    without_messages,
+)
 from .written import Written, replaced_by, without_comments
 
 _FORMS = RULE_FORMS["actions"].forms
@@ -83,7 +91,7 @@ class Deed:
             path=action.path,
             added="" if DOCUMENT.search(action.path) else without_comments(action.added),
             removed=without_comments(action.removed),
-            commands=tuple(one for one in self._ran if not TRIES.search(one)),
+            commands=tuple(without_messages(one) for one in self._ran if not TRIES.search(one)),
             said=self._said,
         )
         replaced = (code for one in self._changes for code in replaced_by(one, self._said))

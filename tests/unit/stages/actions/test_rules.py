@@ -520,6 +520,24 @@ def test_what_a_rule_excepts_breaks_it_elsewhere_alone(rule):
     assert breaks(rule, deed(path="web/Dockerfile", **done))
 
 
+BANNED = "GlobalScope.launch is banned."
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -am 'wallet: remove GlobalScope.launch'",
+        "gh pr create --title 'Remove GlobalScope.launch' --body 'no GlobalScope.launch left'",
+        "git add . && git commit -m \"$(cat <<'EOF'\nRemove GlobalScope.launch\n\nEOF\n)\"",
+        "sed -i 's/GlobalScope.launch/viewModelScope.launch/' app/Wallet.kt",
+        "rg -l GlobalScope | xargs sed -i 's/GlobalScope.launch/viewModelScope.launch/'",
+    ],
+)
+def test_what_is_only_said_of_a_change_or_taken_away_breaks_nothing(command):
+    assert not breaks(BANNED, deed(command))
+    assert breaks(BANNED, deed("sed -i 's/scope.launch/GlobalScope.launch/' app/Wallet.kt"))
+
+
 def test_what_is_lost_is_not_what_writes_it():
     rule = "src/api is written by `make api`, hand edits are lost with the next run."
     assert not breaks(rule, deed("make api"))
