@@ -94,8 +94,8 @@ class Deed:
             commands=tuple(without_messages(one) for one in self._ran if not TRIES.search(one)),
             said=self._said,
         )
-        replaced = (code for one in self._changes for code in replaced_by(one, self._said))
-        replaced = tuple(one for one in replaced if not DOCUMENT.search(one.path))
+        changed = (code for one in self._changes for code in replaced_by(one, self._said))
+        replaced = tuple(one for one in changed if not DOCUMENT.search(one.path))
         self._codes = (self._code, *replaced)
         self._in_files = (replace(self._code, commands=()), *replaced)
 

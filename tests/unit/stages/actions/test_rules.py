@@ -538,6 +538,17 @@ def test_what_is_only_said_of_a_change_or_taken_away_breaks_nothing(command):
     assert breaks(BANNED, deed("sed -i 's/scope.launch/GlobalScope.launch/' app/Wallet.kt"))
 
 
+def test_what_is_forbidden_somewhere_is_allowed_elsewhere():
+    rule = "time.Sleep is forbidden in tests, there is a fake clock in pkg/clocktest."
+    sleeps = "x\ntime.Sleep(1)"
+    assert breaks(rule, deed(path="pkg/a/a_test.go", replaced="x", written=sleeps))
+    assert not breaks(rule, deed(path="pkg/a/a.go", replaced="x", written=sleeps))
+    refresh = "--full-refresh on fct_orders is forbidden"
+    assert breaks(refresh, deed("dbt run --full-refresh --select fct_orders"))
+    assert not breaks(refresh, deed("dbt test --select fct_orders"))
+    assert not breaks(refresh, deed("dbt run --full-refresh --select stg_a"))
+
+
 def test_what_is_lost_is_not_what_writes_it():
     rule = "src/api is written by `make api`, hand edits are lost with the next run."
     assert not breaks(rule, deed("make api"))
