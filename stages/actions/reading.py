@@ -240,21 +240,28 @@ def read_order(text: str) -> ActionText:
     """What the order ``text`` would have done, as far as it names it itself.
 
     A file that it says to change is one that is changed, a library that it says to use one that is
-    imported, and a command that it says to run one that is run; ``purpose`` is all that it says.
+    imported, a value that it says to set one that is set, and a command that it says to run one
+    that is run; ``purpose`` is all that it says.
     """
     text = _ORDERS["breaks"].sub("\n", text[:_ORDER_CHARS])
     edits = _ORDERS["edits"].finditer(text)
     edited = (found for found in edits if not _ORDERS["spares"].search(found[0]))
     files = (found["path"] or found["place"] for found in edited)
     paths = tuple(f"any{path}" if path.startswith(".") else path for path in files)
-    uses = (found for found in _ORDERS["uses"].finditer(text) if not _ends_use(text, found))
+    uses = [found for found in _ORDERS["uses"].finditer(text) if not _ends_use(text, found)]
     used = (one for found in uses for one in _ORDERS["and"].split(found["things"]))
     things = (one for one in used if one.casefold() not in _WORDS["made"])
+    if uses and not paths and (used_in := _ORDERS["used_in"].search(text, uses[0].end())):
+        paths = (used_in["place"],)
+    imports = (f"import '{one}'" if one[0] == "@" else f"import {one}" for one in things)
+    sets = (f"{found['key']} = {found['value']}" for found in _ORDERS["sets"].finditer(text))
+    changes = _ORDERS["statement"].finditer(text)
+    statements = (f"{found['does'].upper()} {found['rest']}" for found in changes)
     return ActionText(
         path=paths[0] if paths else "",
         other_paths=paths[1:],
         purpose=one_line(text),
-        added=tuple(f"import '{one}'" if one[0] == "@" else f"import {one}" for one in things),
+        added=(*imports, *sets, *statements),
         commands=tuple(dict.fromkeys(_ordered_commands(text))),
         is_existing=True,
         is_ordered=True,
@@ -276,6 +283,8 @@ def _ordered_commands(text: str) -> Iterator[str]:
     for pattern in (_ORDERS["run"], _ORDERS["typed"]):
         for found in pattern.finditer(text):
             yield _ORDERS["command_end"].sub("", found["command"])
+    for found in _ORDERS["with_option"].finditer(text):
+        yield found["option"]
     for found in _ORDERS["git_option"].finditer(text):
         yield f"git {found['verb']} {found['option']}"
     for found in _ORDERS["force_push"].finditer(text):

@@ -207,7 +207,8 @@ def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
         if _FORMS["goes_to"].match(command):
             where = command
         elif not looks(command):
-            yield f"{where}\n{command}", tuple(plain_commands(command))
+            ordered = action.purpose if action.is_ordered else ""
+            yield f"{where}\n{ordered}\n{command}", tuple(plain_commands(command))
     for command in script_commands(action.path, action.added):
         if not looks(command):
             yield f"{action.path}\n{command}", tuple(plain_commands(command))

@@ -624,6 +624,14 @@ NO_AXIOS = "axios was thrown out after the SSRF advisory, use packages/http"
         ("`kubectl delete pod` loses invoices in flight", "kubectl delete pod worker-1"),
         ("git commit --no-verify is forbidden", "commit it with --no-verify"),
         ("Never force-push to main", "force-push that to main"),
+        ("Don't edit values-prod.yaml.", "bump the cpu limit in values-prod.yaml to 1"),
+        ("Never `go get`.", "go get the uuid package"),
+        ("pandas is not allowed in pipelines/.", "use pandas in pipelines/shop/dedupe.py"),
+        ("--full-refresh on fct_orders is forbidden", "rebuild fct_orders with --full-refresh"),
+        ("No DROP TABLE on raw.*", "drop table raw.shop_orders, it's full of junk"),
+        ("helm upgrade on prod only from CI", "do a helm upgrade on prod with the new chart"),
+        ("Never raise pool_size above 100", "set pool_size to 200 on the primary"),
+        ("Don't bump prisma past 5.14", "bump prisma to 5.20 and run the tests"),
     ],
 )
 def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
@@ -650,6 +658,10 @@ def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
         ("use pnpm, not npm", "`npm install` fails in CI, fix the workflow so it uses pnpm"),
         ("Never force-push to main", "Replace `git push --force` in release.sh by a merge"),
         ("never edit files under gen/", "Fix the build without changing anything in gen/"),
+        ("pandas is not allowed in pipelines/.", "use pandas in notebooks/dedupe.ipynb"),
+        ("helm upgrade on prod only from CI", "do a helm upgrade on staging"),
+        ("Don't bump prisma past 5.14", "bump prisma to 5.13"),
+        ("No DROP TABLE on raw.*", "drop the table of contents from the readme"),
     ],
 )
 def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
