@@ -68,7 +68,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     Where ``places`` are named, the action has to name one of them. With ``lacking``, it is denied
     where that option, variable or runner is missing. Where one of those is named that are
-    ``spared``, it is not denied.
+    ``spared``, it is not denied. With ``limited`` it is denied where that option is more than
+    ``most``.
     """
 
     command: str
@@ -76,6 +77,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     places: frozenset[str] = frozenset()
     lacking: str = ""
     spared: frozenset[str] = frozenset()
+    limited: str = ""
+    most: float = 0.0
 
     @property
     def key(self) -> str:
@@ -91,6 +94,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         run = invocation_of(command)
         if self.lacking:
             return self._is_in(run) and self._is_there(said) and not self._has_lacking(run, said)
+        if self.limited and not self._is_beyond(command):
+            return False
         if not self.more:
             return run == self._denied and self._is_there(said)
         return self._is_in(run) and self._is_there(said) and not TRIES.search(command)
@@ -112,6 +117,10 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         same = (letter, *_SAME_OPTIONS.get(option, ()))
         longer = len(option) >= _SHORTEST_PART and any(o.startswith(option) for o in run.options)
         return not value and (longer or not run.options.isdisjoint(same))
+
+    def _is_beyond(self, command: str) -> bool:
+        given = re.search(rf"(?<!\S){re.escape(self.limited)}[ =]?(\d+(?:\.\d+)?)(?!\S)", command)
+        return given is not None and float(given[1]) > self.most
 
     def _is_there(self, said: str) -> bool:
         if any(_is_named(place, said) for place in self.spared):
@@ -137,11 +146,18 @@ def _ends(place: str) -> str:
     return r"(?!\w)" if re.search(r"\w[/_-]\w", place) else r"(?![\w-])"
 
 
+def _task(word: str) -> str:
+    """``word`` without where a task or target of that name is: ":app:bundle" is "bundle"."""
+    return word.rpartition(":")[2] if word[:1] == ":" else word
+
+
 def _follows(denied: Sequence[str], words: Sequence[str]) -> bool:
     """Whether ``words`` begin with ``denied``, but for some values of options between them."""
     at = 0
     for place, wanted in enumerate(denied):
         near = words[at : at + (_MOST_BETWEEN + 1 if place else 1)]
+        if wanted[0] != ":":
+            near = tuple(map(_task, near))
         if wanted not in near:
             return False
         at += near.index(wanted) + 1
@@ -183,6 +199,11 @@ def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
             yield DeniedCommand(_written(command), True, _specific(found["rest"]))
     if not said.isdisjoint(NEGATIONS):
         yield from _denied_by_practice(text)
+    is_limit = not said.isdisjoint(_WORDS["limit_cues"])
+    for found in _FORMS["limit"].finditer(text) if is_limit else ():
+        command = found["code"] or found["known"] or found["of"] or found["to"]
+        option, most = found["option"] or found["given"], found["most"] or found["above"]
+        yield DeniedCommand(_written(command), True, limited=option, most=float(most))
     if not said.isdisjoint(_WORDS["unused_cues"]):
         for found in _FORMS["unused"].finditer(text):
             yield DeniedCommand(found["command"].lower(), more=True)
@@ -275,8 +296,9 @@ def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
 
 
 def _written(command: str) -> str:
-    """``command`` as a memory names it, in its usual spelling."""
-    return as_usual(" ".join(command.strip("` ").split()))
+    """``command`` as a memory names it, in its usual spelling; "Helm upgrade" is helm's."""
+    program, *rest = command.strip("` ").split()
+    return as_usual(" ".join((program.casefold() if program.isalpha() else program, *rest)))
 
 
 def _specific(rest: str) -> frozenset[str]:

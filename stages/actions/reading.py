@@ -158,6 +158,8 @@ def plain_commands(command: str) -> Iterator[str]:
     yield plain
     if django := _SHELL["django"].match(plain):
         yield from (f"manage.py {django['rest']}", django["rest"])
+    if sub_program := _SHELL["sub_program"].match(plain):
+        yield sub_program["rest"]
     if wrapped := _SHELL["wrapped"].match(plain):
         for inner in _separated(wrapped["quoted"] or wrapped["rest"] or ""):
             yield as_usual(" ".join(_SHELL["runner"].sub("", inner, count=1).split()))
