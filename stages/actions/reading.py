@@ -69,9 +69,14 @@ class ActionText(Value, frozen=True, kw_only=True):
         return self.path or self.purpose
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """Its commands, without what they only say of a change, or take away from a file."""
+        return tuple(map(without_messages, self.commands))
+
+    @property
     def query(self) -> str:
         """What to search for."""
-        parts = (self.head, *self.commands, *self.removed, *self.added)
+        parts = (self.head, *self.uses, *self.removed, *self.added)
         return "\n".join(filter(None, parts))[:QUERY_CHARS]
 
 
