@@ -66,7 +66,8 @@ def _unset(option: str) -> str:
 class DeniedCommand(Struct, frozen=True, dict=True):
     """A command that a memory speaks against; ``more`` is whether also with more arguments.
 
-    Where ``places`` are named, the action has to name one of them. With ``lacking``, it is denied
+    Where ``places`` are named, the action has to name one of them, or with ``anywhere`` no other
+    environment. With ``lacking``, it is denied
     where that option, variable or runner is missing. Where one of those is named that are
     ``spared``, it is not denied. With ``limited`` it is denied where that option is more than
     ``most``.
@@ -77,6 +78,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     places: frozenset[str] = frozenset()
     lacking: str = ""
     spared: frozenset[str] = frozenset()
+    anywhere: bool = False
     limited: str = ""
     most: float = 0.0
 
@@ -123,15 +125,19 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         return given is not None and float(given[1]) > self.most
 
     def _is_there(self, said: str) -> bool:
-        if any(_is_named(place, said) for place in self.spared):
+        beside = said.replace(self.command, "")
+        if any(_is_named(place, beside) for place in self.spared):
             return False
-        return not self.places or any(_is_named(place, said) for place in self.places)
+        if not self.places or any(_is_named(place, said) for place in self.places):
+            return True
+        return self.anywhere and not _FORMS["environments"].search(beside)
 
 
 def _is_named(place: str, said: str) -> bool:
     """Whether ``said`` names ``place``: "values-prod.yaml" names prod, "fix/main-menu" not main."""
     name = re.escape(place).replace(r"\*", r"[\w./-]*")
     if _FORMS["environment"].search(place):
+        name = "prod(?:uction)?" if place.startswith("prod") else name
         name = rf"(?<![^\W_]){name}(?![^\W_])"
     else:
         before = r"(?<![\w/-])" if place[-1] == "*" and "/" not in place else r"(?<![\w-])"
@@ -282,9 +288,8 @@ def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
         if (close or harms) and " " in code[1].strip():
             rest = statement[code.end() : harms.start() if harms else len(statement)]
             there = _specific(_FORMS["clause_end"].split(rest)[0])
-            if not more:  # of a bare command nothing says where it is run
-                there = frozenset(one for one in there if not _FORMS["environment"].search(one))
-            yield DeniedCommand(_written(code[1]), more, there)
+            anywhere = all(map(_FORMS["environment"].search, there))
+            yield DeniedCommand(_written(code[1]), more, there, anywhere=anywhere)
     for named in _FORMS["named"].finditer(statement):
         written = named["any"] or named["known"] or named["program"] or named["script"]
         command, places = _written(written or named["other"]), _places(named["rest"])
