@@ -135,7 +135,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
 def _is_named(place: str, said: str) -> bool:
     """Whether ``said`` names ``place``: "values-prod.yaml" names prod, "fix/main-menu" not main."""
-    name = re.escape(place).replace(r"\*", r"[\w./-]*")
+    name = re.escape(place.rstrip("/")).replace(r"\*", r"[\w./-]*")
     if _FORMS["environment"].search(place):
         name = "prod(?:uction)?" if place.startswith("prod") else name
         name = rf"(?<![^\W_]){name}(?![^\W_])"
@@ -147,7 +147,9 @@ def _is_named(place: str, said: str) -> bool:
 
 def _ends(place: str) -> str:
     """What may not follow ``place``: no other place is named like "billing-worker-1"."""
-    if place[-1] in "/*":
+    if place[-1] == "/":
+        return r"(?:/|(?=\s*(?:\n|\Z)))"
+    if place[-1] == "*":
         return ""
     return r"(?!\w)" if re.search(r"\w[/_-]\w", place) else r"(?![\w-])"
 
@@ -199,7 +201,8 @@ def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     """Those that no option and no other command makes right."""
     if not said.isdisjoint(_WORDS["subject_cues"]):
         for found in _FORMS["forbidden"].finditer(text):
-            yield DeniedCommand(_written(found["command"]), True, _places(found["there"] or ""))
+            there = _places(found["there"] or "") or _specific(found["rest"] or "")
+            yield DeniedCommand(_written(found["command"]), True, there)
         for found in _FORMS["harmful"].finditer(text):
             command = found["code"] or found["command"]
             yield DeniedCommand(_written(command), True, _specific(found["rest"]))

@@ -473,6 +473,10 @@ SAMPLE = "`make load-sample` needs SNOWFLAKE_ROLE=LOADER, it dies otherwise"
          "fastlane supply --rollout 0.5", "fastlane supply --rollout 0.1"),
         ("Never more than `--jobs 4` with bazel build.", "bazel build --jobs=8 //...",
          "bazel build --jobs 4 //..."),
+        ("kubectl apply is wrong for anything in charts/, Helm owns it",
+         "kubectl apply -f charts/a/b.yaml", "kubectl apply -f jobs/b.yaml"),
+        ("`terraform destroy` is forbidden on prod", "ENV=prod terraform destroy",
+         "terraform destroy -var-file dev.tfvars"),
         ("go get is a no in this repo.", "go get github.com/google/uuid", "go mod tidy"),
     ],
 )  # fmt: skip
