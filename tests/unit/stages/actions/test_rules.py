@@ -493,6 +493,10 @@ def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broke
         ("`npm install` without --save is enough", "npm install x"),
         ("Run the migrations first, then `make seed`", "make seed"),
         ("helm is used only for cert-manager", "helm upgrade x"),
+        ("Run `make check` before `git push`", "git push"),
+        ("`npm ci` is a no-brainer, it takes 3 s", "npm ci"),
+        ("`terraform plan` is wrong about the bucket", "terraform plan"),
+        ("`scripts/tidy all` removes the build artefacts", "scripts/tidy all"),
     ],
 )
 def test_a_command_that_may_go_without_an_option_breaks_no_rule(rule, command):
