@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .reading import as_usual
@@ -25,6 +26,10 @@ CODE = _FORMS["code"]
 _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 _MOST_BETWEEN = 3
+_SHORTEST_PART = 6
+"""So long is an option at least that a longer one may stand for: ``--selector``."""
+
+_SAME_OPTIONS = {"--select": ("--models", "-m")}
 _ONE_LETTER = {"--signoff": "-s", "--force": "-f", "--verbose": "-v", "--all": "-a"}
 
 
@@ -61,14 +66,21 @@ def _unset(option: str) -> str:
 class DeniedCommand(Struct, frozen=True, dict=True):
     """A command that a memory speaks against; ``more`` is whether also with more arguments.
 
-    Where ``places`` are named, the action has to name one of them. With ``lacking``, it is denied
-    where that option is missing.
+    Where ``places`` are named, the action has to name one of them, or with ``anywhere`` no other
+    environment. With ``lacking``, it is denied
+    where that option, variable or runner is missing. Where one of those is named that are
+    ``spared``, it is not denied. With ``limited`` it is denied where that option is more than
+    ``most``.
     """
 
     command: str
     more: bool
     places: frozenset[str] = frozenset()
     lacking: str = ""
+    spared: frozenset[str] = frozenset()
+    anywhere: bool = False
+    limited: str = ""
+    most: float = 0.0
 
     @property
     def key(self) -> str:
@@ -83,10 +95,9 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         """Whether ``command``, in its plain form, is this one; ``said`` is all that is run."""
         run = invocation_of(command)
         if self.lacking:
-            option, *value = self.lacking.split()[:2]
-            letter = option[1:3] if option[:2] == "--" else option
-            lacks = not (run.has(option, *value) or (letter in run.options and not value))
-            return lacks and self._is_in(run) and self._is_there(said)
+            return self._is_in(run) and self._is_there(said) and not self._has_lacking(run, said)
+        if self.limited and not self._is_beyond(command):
+            return False
         if not self.more:
             return run == self._denied and self._is_there(said)
         return self._is_in(run) and self._is_there(said) and not TRIES.search(command)
@@ -98,16 +109,54 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     def _is_in(self, run: Invocation) -> bool:
         return _follows(self._denied.words, run.words) and all(map(run.has, self._denied.options))
 
+    def _has_lacking(self, run: Invocation, said: str) -> bool:
+        if not self.lacking.startswith("-"):
+            return self.lacking in said
+        option, *value = self.lacking.split()[:2]
+        if run.has(option, *value):
+            return True
+        letter = option[1:3] if option[:2] == "--" else option
+        same = (letter, *_SAME_OPTIONS.get(option, ()))
+        longer = len(option) >= _SHORTEST_PART and any(o.startswith(option) for o in run.options)
+        return not value and (longer or not run.options.isdisjoint(same))
+
+    def _is_beyond(self, command: str) -> bool:
+        given = re.search(rf"(?<!\S){re.escape(self.limited)}[ =]?(\d+(?:\.\d+)?)(?!\S)", command)
+        return given is not None and float(given[1]) > self.most
+
     def _is_there(self, said: str) -> bool:
-        return not self.places or any(
-            re.search(rf"(?<![\w-]){re.escape(place)}{_ends(place)}", said, re.IGNORECASE)
-            for place in self.places
-        )
+        beside = said.replace(self.command, "")
+        if any(_is_named(place, beside) for place in self.spared):
+            return False
+        if not self.places or any(_is_named(place, said) for place in self.places):
+            return True
+        return self.anywhere and not _FORMS["environments"].search(beside)
+
+
+def _is_named(place: str, said: str) -> bool:
+    """Whether ``said`` names ``place``: "values-prod.yaml" names prod, "fix/main-menu" not main."""
+    name = re.escape(place.rstrip("/")).replace(r"\*", r"[\w./-]*")
+    if _FORMS["environment"].search(place):
+        name = "prod(?:uction)?" if place.startswith("prod") else name
+        name = rf"(?<![^\W_]){name}(?![^\W_])"
+    else:
+        before = r"(?<![\w/-])" if place[-1] == "*" and "/" not in place else r"(?<![\w-])"
+        name = f"{before}{name}{_ends(place)}"
+    return re.search(name, said, re.IGNORECASE) is not None
 
 
 def _ends(place: str) -> str:
     """What may not follow ``place``: no other place is named like "billing-worker-1"."""
-    return r"(?!\w)" if _FORMS["specific"].search(place) else r"(?![\w-])"
+    if place[-1] == "/":
+        return r"(?:/|(?=\s*(?:\n|\Z)))"
+    if place[-1] == "*":
+        return ""
+    return r"(?!\w)" if re.search(r"\w[/_-]\w", place) else r"(?![\w-])"
+
+
+def _task(word: str) -> str:
+    """``word`` without where a task or target of that name is: ":app:bundle" is "bundle"."""
+    return word.rpartition(":")[2] if word[:1] == ":" else word
 
 
 def _follows(denied: Sequence[str], words: Sequence[str]) -> bool:
@@ -115,6 +164,8 @@ def _follows(denied: Sequence[str], words: Sequence[str]) -> bool:
     at = 0
     for place, wanted in enumerate(denied):
         near = words[at : at + (_MOST_BETWEEN + 1 if place else 1)]
+        if wanted[0] != ":":
+            near = tuple(map(_task, near))
         if wanted not in near:
             return False
         at += near.index(wanted) + 1
@@ -127,25 +178,41 @@ def commands_against(text: str) -> Iterator[DeniedCommand]:
     They stand in backticks, are said to be run, or begin with a known program.
     """
     text = text[:READ_CHARS]
-    said = cues_in(text)
+    found = _denied(text, cues_in(text))
+    excepted = chain.from_iterable(_FORMS["spared"].findall(text))
+    spared = frozenset(place.rstrip(".").casefold() for place in excepted if place)
+    for one in found:
+        yield replace(one, places=one.places - spared, spared=spared) if spared else one
+
+
+def _denied(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
+    """The commands that ``text``, whose words are ``said``, speaks against."""
     against = _spoken_against(text, said)
     if said.isdisjoint(_WORDS["need_cues"]):
         yield from against
         return
     first = list(_FORMS["needs_first"].finditer(text))
     needed = {_written(code) for found in first for code in CODE.findall(found["what"])}
-    lacking = chain(_lacking(text), _without_option(text), *map(_needing, first))
+    lacking = chain(_lacking(text), _without_option(text), _too_early(text), *map(_needing, first))
     yield from (one for one in chain(lacking, against) if one.command not in needed)
 
 
 def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     """Those that no option and no other command makes right."""
     if not said.isdisjoint(_WORDS["subject_cues"]):
-        for pattern in (_FORMS["forbidden"], _FORMS["harmful"]):
-            for found in pattern.finditer(text):
-                yield DeniedCommand(_written(found["command"]), more=True)
+        for found in _FORMS["forbidden"].finditer(text):
+            there = _places(found["there"] or "") or _specific(found["rest"] or "")
+            yield DeniedCommand(_written(found["command"]), True, there)
+        for found in _FORMS["harmful"].finditer(text):
+            command = found["code"] or found["command"]
+            yield DeniedCommand(_written(command), True, _specific(found["rest"]))
     if not said.isdisjoint(NEGATIONS):
         yield from _denied_by_practice(text)
+    is_limit = not said.isdisjoint(_WORDS["limit_cues"])
+    for found in _FORMS["limit"].finditer(text) if is_limit else ():
+        command = found["code"] or found["known"] or found["of"] or found["to"]
+        option, most = found["option"] or found["given"], found["most"] or found["above"]
+        yield DeniedCommand(_written(command), True, limited=option, most=float(most))
     if not said.isdisjoint(_WORDS["unused_cues"]):
         for found in _FORMS["unused"].finditer(text):
             yield DeniedCommand(found["command"].lower(), more=True)
@@ -171,6 +238,16 @@ def _without_option(text: str) -> Iterator[DeniedCommand]:
             there = _FORMS["there"].match(found["rest"])
             places = _places(there[0]) if there else frozenset[str]()
             yield _without(found["command"], found["option"], places)
+
+
+def _too_early(text: str) -> Iterator[DeniedCommand]:
+    """The commands before which another one is to be run."""
+    for found in _FORMS["before"].finditer(text):
+        names_other = found["what"] or found["known"] or CODE.search(found["ahead"])
+        command = found["code"] or found["command"] or found["then"] or found["other"]
+        # What is to be done before a commit is done in the hours before it.
+        if (names_other or found["other"]) and not command.startswith("git "):
+            yield DeniedCommand(_written(command), more=True)
 
 
 def _needing(found: re.Match[str]) -> Iterator[DeniedCommand]:
@@ -214,8 +291,9 @@ def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
             harms = None
         if (close or harms) and " " in code[1].strip():
             rest = statement[code.end() : harms.start() if harms else len(statement)]
-            there = filter(_FORMS["specific"].search, _places(_FORMS["clause_end"].split(rest)[0]))
-            yield DeniedCommand(_written(code[1]), more, frozenset(there))
+            there = _specific(_FORMS["clause_end"].split(rest)[0])
+            anywhere = all(map(_FORMS["environment"].search, there))
+            yield DeniedCommand(_written(code[1]), more, there, anywhere=anywhere)
     for named in _FORMS["named"].finditer(statement):
         written = named["any"] or named["known"] or named["program"] or named["script"]
         command, places = _written(written or named["other"]), _places(named["rest"])
@@ -227,12 +305,19 @@ def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
 
 
 def _written(command: str) -> str:
-    """``command`` as a memory names it, in its usual spelling."""
-    return as_usual(" ".join(command.strip("` ").split()))
+    """``command`` as a memory names it, in its usual spelling; "Helm upgrade" is helm's."""
+    program, *rest = command.strip("` ").split()
+    return as_usual(" ".join((program.casefold() if program.isalpha() else program, *rest)))
+
+
+def _specific(rest: str) -> frozenset[str]:
+    """The places that ``rest`` names, but for those that may as well be something else."""
+    return frozenset(filter(_FORMS["specific"].search, _places(rest)))
 
 
 def _places(rest: str) -> frozenset[str]:
-    """The places that ``rest`` names, but for one's own machine."""
+    """The places that ``rest`` names, but for one's own machine; branches by how they begin."""
     named = [one for one in _FORMS["where"].findall(rest) if not _FORMS["own_place"].search(one)]
     words = _FORMS["place_word"].findall(" ".join(named).casefold())
-    return frozenset(words) - _WORDS["place_filler"]
+    filler = _WORDS["place_filler"]
+    return frozenset(f"{word}*" if many else word for word, many in words if word not in filler)

@@ -222,12 +222,14 @@ def _data_against(text: str) -> Iterator[DeniedName]:
 def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]:
     """The names that the words ``found`` in ``text`` speak against."""
     kind = _FORMS["kind"].match(text, found.end())
-    end = kind.end() if kind else found.end()
+    there = found.groupdict().get("there")
+    end = found.start("there") if there else kind.end() if kind else found.end()
     limit = _FORMS["qualified"].match(text, end)
     is_end = _FORMS["end"].match(text, end) is not None
     if form.has_subject and not (is_end or limit):
         return
-    limit = limit if form.is_limited else None
+    is_rule = _FORMS["holds"].search(found[0]) and not (limit and limit["how"] == "with")
+    limit = limit if form.is_limited or there or is_rule else None
     how = limit["how"].casefold() if limit else ""
     lacking = _argument(found, limit if how == "without" else None)
     if lacking is None:
@@ -264,7 +266,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
             allowed=(*allowed, *_MADE_SO.get(name, ())),
             places=within,
             subject=_meant(about) if has_subject else frozenset(),
-            topic=_meant(topic),
+            topic=_meant(topic | {word.removesuffix("s") for word in topic}),
             near=is_type or _FORMS["is_near"].match(how) is not None,
             lacking=lacking,
             unless=frozenset(IDENTIFIER.findall(codes)).difference(IDENTIFIER.findall(name)),

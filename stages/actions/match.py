@@ -49,7 +49,7 @@ class Matcher:
         self._hits = hits
         self._claims = [claims_of(hit.memory.content) for hit in hits]
         self._held = Counter(chain.from_iterable(claims.terms for claims in self._claims))
-        ran = " ".join((*action.commands, action.purpose))
+        ran = " ".join((*action.uses, action.purpose))
         added, removed = terms("\n".join((*action.added, ran))), terms("\n".join(action.removed))
         self._new, self._gone = added - removed, removed - added
         self._path = terms(action.path)

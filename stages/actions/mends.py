@@ -146,6 +146,8 @@ def _is_misplaced(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
 
 
 def _is_mend(unit: Unit, failed: Command) -> bool:
+    if unit.kind in {"flag", "env"} and _FORMS["unguards"].match(f"{unit.name}={unit.value}"):
+        return False
     if unit.kind != "flag":
         return True
     if failed.program in _WORDS["linters"] or (failed.program in _TESTS and unit.name == "-m"):

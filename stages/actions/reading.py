@@ -69,9 +69,14 @@ class ActionText(Value, frozen=True, kw_only=True):
         return self.path or self.purpose
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """Its commands, without what they only say of a change, or take away from a file."""
+        return tuple(map(without_messages, self.commands))
+
+    @property
     def query(self) -> str:
         """What to search for."""
-        parts = (self.head, *self.commands, *self.removed, *self.added)
+        parts = (self.head, *self.uses, *self.removed, *self.added)
         return "\n".join(filter(None, parts))[:QUERY_CHARS]
 
 
@@ -108,8 +113,24 @@ def _without_documents(command: str) -> tuple[str, str]:
     """A shell line without the texts that it hands to its commands, and these texts."""
     if "<<" not in command:
         return command, ""
-    texts = [found["text"] for found in _SHELL["here_document"].finditer(command)]
+    found_texts = _SHELL["here_document"].finditer(command)
+    texts = [found["text"] for found in found_texts if not _is_message(command, found.start())]
     return _SHELL["here_document"].sub(r"\g<line>", command), "\n".join(texts)
+
+
+def _is_message(command: str, at: int) -> bool:
+    """Whether the text that is handed on at place ``at`` is only what is said of a change."""
+    before = re.split(r"\n|&&|;", command[:at])[-1].strip()
+    return _SHELL["takes_message"].match(before) is not None
+
+
+def without_messages(command: str) -> str:
+    """The single ``command`` without what it only says of a change, or takes away from a file."""
+    if _SHELL["takes_message"].match(command):
+        return _SHELL["message"].sub("", command)
+    if _SHELL["edits_text"].match(command):
+        return _SHELL["taken_away"].sub("", command)
+    return command
 
 
 def _commands(command: str) -> Iterator[str]:
@@ -142,6 +163,8 @@ def plain_commands(command: str) -> Iterator[str]:
     yield plain
     if django := _SHELL["django"].match(plain):
         yield from (f"manage.py {django['rest']}", django["rest"])
+    if sub_program := _SHELL["sub_program"].match(plain):
+        yield sub_program["rest"]
     if wrapped := _SHELL["wrapped"].match(plain):
         for inner in _separated(wrapped["quoted"] or wrapped["rest"] or ""):
             yield as_usual(" ".join(_SHELL["runner"].sub("", inner, count=1).split()))
@@ -224,21 +247,28 @@ def read_order(text: str) -> ActionText:
     """What the order ``text`` would have done, as far as it names it itself.
 
     A file that it says to change is one that is changed, a library that it says to use one that is
-    imported, and a command that it says to run one that is run; ``purpose`` is all that it says.
+    imported, a value that it says to set one that is set, and a command that it says to run one
+    that is run; ``purpose`` is all that it says.
     """
     text = _ORDERS["breaks"].sub("\n", text[:_ORDER_CHARS])
     edits = _ORDERS["edits"].finditer(text)
     edited = (found for found in edits if not _ORDERS["spares"].search(found[0]))
     files = (found["path"] or found["place"] for found in edited)
     paths = tuple(f"any{path}" if path.startswith(".") else path for path in files)
-    uses = (found for found in _ORDERS["uses"].finditer(text) if not _ends_use(text, found))
+    uses = [found for found in _ORDERS["uses"].finditer(text) if not _ends_use(text, found)]
     used = (one for found in uses for one in _ORDERS["and"].split(found["things"]))
     things = (one for one in used if one.casefold() not in _WORDS["made"])
+    if uses and not paths and (used_in := _ORDERS["used_in"].search(text, uses[0].end())):
+        paths = (used_in["place"],)
+    imports = (f"import '{one}'" if one[0] == "@" else f"import {one}" for one in things)
+    sets = (f"{found['key']} = {found['value']}" for found in _ORDERS["sets"].finditer(text))
+    changes = _ORDERS["statement"].finditer(text)
+    statements = (f"{found['does'].upper()} {found['rest']}" for found in changes)
     return ActionText(
         path=paths[0] if paths else "",
         other_paths=paths[1:],
         purpose=one_line(text),
-        added=tuple(f"import '{one}'" if one[0] == "@" else f"import {one}" for one in things),
+        added=(*imports, *sets, *statements),
         commands=tuple(dict.fromkeys(_ordered_commands(text))),
         is_existing=True,
         is_ordered=True,
@@ -260,6 +290,8 @@ def _ordered_commands(text: str) -> Iterator[str]:
     for pattern in (_ORDERS["run"], _ORDERS["typed"]):
         for found in pattern.finditer(text):
             yield _ORDERS["command_end"].sub("", found["command"])
+    for found in _ORDERS["with_option"].finditer(text):
+        yield found["option"]
     for found in _ORDERS["git_option"].finditer(text):
         yield f"git {found['verb']} {found['option']}"
     for found in _ORDERS["force_push"].finditer(text):

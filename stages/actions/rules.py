@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.values import Memory
 from .claims import RULE_FORMS
@@ -20,7 +21,15 @@ from .denied_files import PathPattern, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
 from .failures import failing_shapes, read_record
 from .kept_values import KeptValue, values_kept
-from .reading import CI_FILE, ActionText, as_usual, looks, plain_commands, script_commands
+from .reading import (
+    CI_FILE,
+    ActionText,
+    as_usual,
+    looks,
+    plain_commands,
+    script_commands,
+    without_messages,
+)
 from .written import Written, replaced_by, without_comments
 
 _FORMS = RULE_FORMS["actions"].forms
@@ -82,11 +91,13 @@ class Deed:
             path=action.path,
             added="" if DOCUMENT.search(action.path) else without_comments(action.added),
             removed=without_comments(action.removed),
-            commands=tuple(one for one in self._ran if not TRIES.search(one)),
+            commands=tuple(without_messages(one) for one in self._ran if not TRIES.search(one)),
             said=self._said,
         )
-        replaced = (code for one in self._changes for code in replaced_by(one, self._said))
-        self._codes = (self._code, *(one for one in replaced if not DOCUMENT.search(one.path)))
+        changed = (code for one in self._changes for code in replaced_by(one, self._said))
+        replaced = tuple(one for one in changed if not DOCUMENT.search(one.path))
+        self._codes = (self._code, *replaced)
+        self._in_files = (replace(self._code, commands=()), *replaced)
 
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
@@ -114,7 +125,12 @@ class Deed:
             return not self._did_first(text)
         if is_shared and self._is_harmless:
             return False
-        return any(denied.is_used_by(code) for denied in rules.names for code in self._codes)
+        ran = {denied.command for denied in rules.commands}
+        return any(
+            denied.is_used_by(code)
+            for denied in rules.names
+            for code in (self._in_files if denied.name in ran else self._codes)
+        )
 
     def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
         """Whether a command is ``denied``; what is not to be done to others may be done locally."""
@@ -197,7 +213,8 @@ def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
         if _FORMS["goes_to"].match(command):
             where = command
         elif not looks(command):
-            yield f"{where}\n{command}", tuple(plain_commands(command))
+            ordered = action.purpose if action.is_ordered else ""
+            yield f"{where}\n{ordered}\n{command}", tuple(plain_commands(command))
     for command in script_commands(action.path, action.added):
         if not looks(command):
             yield f"{action.path}\n{command}", tuple(plain_commands(command))

@@ -99,6 +99,15 @@ def test_another_form_that_passes_mends_the_one_that_failed(failed, error, passe
         [("pytest --cov=src tests", "FAIL Required coverage not reached"), "pytest tests"],
         [("go test ./...", "panic: broken"), "go test -short ./..."],
         [("python manage.py migrate", LOCKED), "python manage.py migrate --fake"],
+        # a guard is switched off
+        [("terraform plan", "Error: no valid credential source"), "terraform plan -lock=false"],
+        [("helm install a b", "x509: unknown authority"), "helm install a b --insecure"],
+        [("npm ci", "unable to get local issuer"), "NODE_TLS_REJECT_UNAUTHORIZED=0 npm ci"],
+        [("npm ci", "unable to get local issuer"), "npm ci --strict-ssl=false"],
+        [("make release", "gpg: signing failed"), "SKIP_SIGNING=1 make release"],
+        [("gradle build", "verification failed: x.jar"), "gradle build --no-verify-metadata"],
+        # somebody else holds the lock
+        [("terraform plan", "Error acquiring the state lock"), "terraform plan -out=p"],
         # the other file may be mended later, the port be free
         [("kubectl apply -f a.yaml", "error: invalid field"), "kubectl apply -f b.yaml"],
         [("vite --config=a.ts", LOCKED), "vite --config=b.ts"],

@@ -32,6 +32,13 @@ def test_a_line_of_the_shell_is_read_as_its_commands():
     assert read.head == "Check"
 
 
+def test_what_is_only_said_of_a_change_is_not_searched_for():
+    commit = Action(tool="Bash", command="git commit -am 'remove GlobalScope.launch' -q")
+    assert read_action(commit).query == "git commit -q"
+    replace = Action(tool="Bash", command="sed -i 's/old_call/new_call/' a.py")
+    assert "old_call" not in read_action(replace).query
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -507,6 +507,8 @@ REFRESH = "Never run dbt with --full-refresh on fct_shipments: it takes 11 hours
 CLINICS = "loaddata fixtures/clinics.json needs `manage.py migrate` first"
 KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-topics.sh"
 
+SAMPLE = "`make load-sample` needs SNOWFLAKE_ROLE=LOADER, it dies otherwise"
+
 
 @pytest.mark.parametrize(
     ("rule", "broken", "kept"),
@@ -542,6 +544,52 @@ KAFKA = "Topics are made through Terraform in infra/topics.tf, never with kafka-
         (REFRESH, "dbt run --full-refresh -s fct_shipments", "dbt run -s fct_shipments"),
         (KAFKA, "/opt/kafka/bin/kafka-topics.sh --create", "terraform apply -target x"),
         ("uv instead of pip", "./.venv/bin/pip install x", "/tmp/v/bin/pip install x"),
+        ("Never `helm upgrade` on prod from a laptop.", "helm upgrade a -f values-prod.yaml",
+         "helm upgrade a charts/a --kube-context staging"),
+        ("`helm upgrade` against the prod cluster only from CI",
+         "helm upgrade a --kube-context prod", "helm upgrade a --kube-context staging"),
+        ("never run alembic upgrade on prod by hand", "DB=prod alembic upgrade head",
+         "alembic upgrade head"),
+        ("Don't use `airflow variables set`.",
+         "kubectl exec -n prod deploy/airflow -- airflow variables set a 1",
+         "kubectl exec -n prod deploy/airflow -- airflow variables list"),
+        ("Never `git push --force` to release-*", "git push -f origin release-2.14",
+         "git push --force origin feature/x"),
+        ("No git push --force on release branches.", "git push --force origin release/2",
+         "git push --force origin fix/release-notes"),
+        ("Never `sqlfluff fix` on models/legacy", "sqlfluff fix models/legacy/a.sql",
+         "sqlfluff fix models/marts"),
+        ("`sqlfluff fix` wrecks the jinja in models/legacy", "sqlfluff fix models/legacy",
+         "sqlfluff fix models/marts"),
+        (SAMPLE, "make load-sample", "SNOWFLAKE_ROLE=LOADER make load-sample"),
+        (SAMPLE, "make load-sample", "export SNOWFLAKE_ROLE=LOADER && make load-sample"),
+        ("buf breaking wants --against '.git#branch=main'", "buf breaking",
+         "buf breaking --against '.git#branch=main'"),
+        ("Never `dbt run` without --select.", "dbt run", "dbt run --selector nightly"),
+        ("Never `dbt run` without --select.", "dbt run --full-refresh", "dbt run --models a"),
+        ("fastlane only with `bundle exec`.", "fastlane android internal",
+         "bundle exec fastlane android internal"),
+        ("Never run fastlane without `bundle exec`.", "fastlane supply",
+         "bundle exec fastlane supply"),
+        ("Start `make tunnel` before `make migrate`.", "make migrate",
+         "make tunnel && make migrate"),
+        ("Before `make migrate` run `make tunnel`.", "make migrate", "make tunnel"),
+        ("Never `./gradlew bundleRelease` by hand.",
+         "cd app && ../gradlew clean :app:bundleRelease", "./gradlew :app:bundleDebug"),
+        ("Never `./gradlew :app:bundleRelease`", "./gradlew :app:bundleRelease",
+         "./gradlew :wear:bundleRelease"),
+        ("no EF migrations here, schema changes go through DACPAC",
+         "dotnet ef migrations add X", "dotnet ef dbcontext info"),
+        ("Terraform apply only from CI", "terraform apply", "terraform plan"),
+        ("`fastlane supply` with --rollout above 0.2 isn't allowed.",
+         "fastlane supply --rollout 0.5", "fastlane supply --rollout 0.1"),
+        ("Never more than `--jobs 4` with bazel build.", "bazel build --jobs=8 //...",
+         "bazel build --jobs 4 //..."),
+        ("kubectl apply is wrong for anything in charts/, Helm owns it",
+         "kubectl apply -f charts/a/b.yaml", "kubectl apply -f jobs/b.yaml"),
+        ("`terraform destroy` is forbidden on prod", "ENV=prod terraform destroy",
+         "terraform destroy -var-file dev.tfvars"),
+        ("go get is a no in this repo.", "go get github.com/google/uuid", "go mod tidy"),
     ],
 )  # fmt: skip
 def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broken, kept):
@@ -557,6 +605,10 @@ def test_a_rule_tells_the_right_form_of_a_command_from_the_wrong_one(rule, broke
         ("`npm install` without --save is enough", "npm install x"),
         ("Run the migrations first, then `make seed`", "make seed"),
         ("helm is used only for cert-manager", "helm upgrade x"),
+        ("Run `make check` before `git push`", "git push"),
+        ("`npm ci` is a no-brainer, it takes 3 s", "npm ci"),
+        ("`terraform plan` is wrong about the bucket", "terraform plan"),
+        ("`scripts/tidy all` removes the build artefacts", "scripts/tidy all"),
     ],
 )
 def test_a_command_that_may_go_without_an_option_breaks_no_rule(rule, command):
@@ -583,6 +635,54 @@ def test_a_command_that_is_written_into_a_script_breaks_its_rule(path, before, a
     assert breaks(VOLUMES, deed(path=path, written=written))
     assert not breaks(VOLUMES, deed(path=path, written=written.replace(" -v", "")))
     assert not breaks(VOLUMES, deed(path="src/notes.py", written=written))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Use uv add, not pip install (except in docker/app/Dockerfile).",
+        "No pip install. docker/app/Dockerfile is the exception, its image has no uv.",
+        "No pip install outside docker/.",
+    ],
+)
+def test_what_a_rule_excepts_breaks_it_elsewhere_alone(rule):
+    done = {"written": "USER a\nRUN pip install x", "replaced": "USER a"}
+    assert not breaks(rule, deed(path="docker/app/Dockerfile", **done))
+    assert breaks(rule, deed(path="web/Dockerfile", **done))
+
+
+BANNED = "GlobalScope.launch is banned."
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -am 'wallet: remove GlobalScope.launch'",
+        "gh pr create --title 'Remove GlobalScope.launch' --body 'no GlobalScope.launch left'",
+        "git add . && git commit -m \"$(cat <<'EOF'\nRemove GlobalScope.launch\n\nEOF\n)\"",
+        "sed -i 's/GlobalScope.launch/viewModelScope.launch/' app/Wallet.kt",
+        "rg -l GlobalScope | xargs sed -i 's/GlobalScope.launch/viewModelScope.launch/'",
+    ],
+)
+def test_what_is_only_said_of_a_change_or_taken_away_breaks_nothing(command):
+    assert not breaks(BANNED, deed(command))
+    assert breaks(BANNED, deed("sed -i 's/scope.launch/GlobalScope.launch/' app/Wallet.kt"))
+
+
+def test_what_is_forbidden_somewhere_is_allowed_elsewhere():
+    rule = "time.Sleep is forbidden in tests, there is a fake clock in pkg/clocktest."
+    sleeps = "x\ntime.Sleep(1)"
+    assert breaks(rule, deed(path="pkg/a/a_test.go", replaced="x", written=sleeps))
+    assert not breaks(rule, deed(path="pkg/a/a.go", replaced="x", written=sleeps))
+    refresh = "--full-refresh on fct_orders is forbidden"
+    assert breaks(refresh, deed("dbt run --full-refresh --select fct_orders"))
+    assert not breaks(refresh, deed("dbt test --select fct_orders"))
+    assert not breaks(refresh, deed("dbt run --full-refresh --select stg_a"))
+
+
+def test_what_is_lost_is_not_what_writes_it():
+    rule = "src/api is written by `make api`, hand edits are lost with the next run."
+    assert not breaks(rule, deed("make api"))
 
 
 def test_what_ci_has_to_run_may_be_written_into_its_files():
@@ -669,6 +769,14 @@ NO_AXIOS = "axios was thrown out after the SSRF advisory, use packages/http"
         ("`kubectl delete pod` loses invoices in flight", "kubectl delete pod worker-1"),
         ("git commit --no-verify is forbidden", "commit it with --no-verify"),
         ("Never force-push to main", "force-push that to main"),
+        ("Don't edit values-prod.yaml.", "bump the cpu limit in values-prod.yaml to 1"),
+        ("Never `go get`.", "go get the uuid package"),
+        ("pandas is not allowed in pipelines/.", "use pandas in pipelines/shop/dedupe.py"),
+        ("--full-refresh on fct_orders is forbidden", "rebuild fct_orders with --full-refresh"),
+        ("No DROP TABLE on raw.*", "drop table raw.shop_orders, it's full of junk"),
+        ("helm upgrade on prod only from CI", "do a helm upgrade on prod with the new chart"),
+        ("Never raise pool_size above 100", "set pool_size to 200 on the primary"),
+        ("Don't bump prisma past 5.14", "bump prisma to 5.20 and run the tests"),
     ],
 )
 def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
@@ -695,6 +803,10 @@ def test_an_order_breaks_the_rule_that_forbids_what_it_names(rule, order):
         ("use pnpm, not npm", "`npm install` fails in CI, fix the workflow so it uses pnpm"),
         ("Never force-push to main", "Replace `git push --force` in release.sh by a merge"),
         ("never edit files under gen/", "Fix the build without changing anything in gen/"),
+        ("pandas is not allowed in pipelines/.", "use pandas in notebooks/dedupe.ipynb"),
+        ("helm upgrade on prod only from CI", "do a helm upgrade on staging"),
+        ("Don't bump prisma past 5.14", "bump prisma to 5.13"),
+        ("No DROP TABLE on raw.*", "drop the table of contents from the readme"),
     ],
 )
 def test_an_order_that_only_names_what_a_rule_is_about_breaks_none(rule, order):
