@@ -55,7 +55,7 @@ _ASKING_HELP = word_list("help_verbs")
 _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
 _KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
-_SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
+SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
 _SUCCESS = word_list("success_words")
 _RESTRICTIONS = frozenset(("only", "but"))
 
@@ -151,7 +151,7 @@ def is_order(sentence: Sentence) -> bool:
         return True
     if words[at] not in ORDER_VERBS:
         return False
-    return at + 1 >= len(words) or words[at + 1] not in _SUBJECTS
+    return at + 1 >= len(words) or words[at + 1] not in SUBJECTS
 
 
 def reports_success(sentence: Sentence) -> bool:
