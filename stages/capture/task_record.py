@@ -75,9 +75,11 @@ _VERDICTS = {
     "works": "the user said so",
     "fails": "the user said so",
     "undone": "the user had it undone",
+    "later": "the user left it for later",
 }
 
 Outcome = Literal["success", "failure", "unfinished"]
+_OUTCOMES: dict[Verdict, Outcome] = {"works": "success", "later": "unfinished"}
 
 
 class Work(Struct, kw_only=True):
@@ -191,7 +193,8 @@ def _note_answer(work: Work, said: str) -> None:
 def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
     if work is not None and goes_on(text, _spoken(work)):
         work.stems |= stems_of(text)
-        work.verdict = verdict_of(text) or (work.verdict if work.verdict == "fails" else "")
+        kept = work.verdict if work.verdict in ("fails", "later") else ""
+        work.verdict = verdict_of(text) or kept
         work.told = _told(work)
         work.cause = "" if work.verdict in ("fails", "undone") else work.cause or work.told
         work.tells = work.interrupted or _ASKS_REASON.search(text) is not None
@@ -237,7 +240,7 @@ def outcome(work: Work) -> tuple[Outcome, str]:
     if work.interrupted:
         return "unfinished", "interrupted"
     if work.verdict:
-        return ("success" if work.verdict == "works" else "failure"), _VERDICTS[work.verdict]
+        return _OUTCOMES.get(work.verdict, "failure"), _VERDICTS[work.verdict]
     left = left_as(work.closing)
     if work.tests == "failed":
         over = left == Left.GIVEN_UP or (work.ended and not left)

@@ -141,10 +141,10 @@ def goes_on(text: str, task: Spoken) -> bool:
     An order about something that was not spoken of yet is another task, however like it reads.
     """
     order = [] if _STAYS.match(text) else _order(text)
-    if order and _points_back(order, task):
+    verdict = verdict_of(text)
+    if verdict == "later" or (order and _points_back(order, task)):
         return True
     stems = stems_of(text)
-    verdict = verdict_of(text)
     if order and stems_in(_words_of(text) - {order[0]}) - task.said - task.named:
         return False
     if _is_of_another(text, stems, task) or (not verdict and _turns_to_another(text, task)):

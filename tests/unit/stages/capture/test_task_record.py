@@ -211,6 +211,7 @@ def test_what_was_asked_is_without_greeting_reply_and_pasted_lines(said, asked):
 
 PASSED = runs("pytest", "3 passed")
 SAID_SO = "the user said so"
+LEFT = "the user left it for later"
 
 
 @pytest.mark.parametrize(
@@ -229,6 +230,10 @@ SAID_SO = "the user said so"
         ),
         ([user("still fails"), *PASSED, user("it works now")], ("success", SAID_SO)),
         ([user("revert it")], ("failure", "the user had it undone")),
+        ([user("not now. leave it for later, remind me")], ("unfinished", LEFT)),
+        ([user("have to go, we finish that tomorrow"), model("Left open.")], ("unfinished", LEFT)),
+        ([user("leave it for later"), user("thanks")], ("unfinished", LEFT)),
+        ([user("leave it for later"), *PASSED, model("Done.")], ("success", "tests passed")),
         (
             [user("never mind, undo that"), *PASSED, model("Reverted.")],
             ("failure", "the user had it undone"),
