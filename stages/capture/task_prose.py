@@ -153,7 +153,8 @@ _WHEN = (
 _LEAVES_FOR_LATER = regex(
     r"(?:[\w' ]{1,30}[,.!] ?|(?:ok(?:ay)?|no|hm+|but|so) ){0,2}"
     rf"(?:(?:let'?s |we(?:'ll| will)? |i(?:'ll| will)? |please )?(?:leave|do|finish|fix|continue"
-    rf"|keep|look at|go on with|get back to|save|postpone) (?:it|that|this|the rest)(?: for| until| to)?"
+    rf"|keep|look at|go on with|get back to|save|postpone)"
+    rf" (?:it|that|this|the rest)(?: for| until| to)?"
     rf" {_WHEN}|not now|(?:we(?:'ll| will) )?continue {_WHEN}"
     r"|(?:skip|leave|park) (?:it|that|this) for now)(?:[,.]? (?:please|then|remind me))*\W*$",
     re.IGNORECASE,
