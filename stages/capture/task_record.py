@@ -207,13 +207,12 @@ def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
 
 
 def _spoken(work: Work) -> Spoken:
-    """Once something was done, those of the agent's words count that tell of it: others lead on."""
     names = (name for path in work.files for name in path.casefold().split("/"))
     return Spoken(
         asked=work.asked,
         said=work.stems,
         named=stems_in(names),
-        told=stems_of(work.closing) if work.is_worth_recording else work.heard,
+        told=stems_of(work.closing) | work.heard,
         is_begun=work.is_worth_recording,
     )
 

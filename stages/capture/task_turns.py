@@ -59,6 +59,11 @@ _CORRECTS = regex(
     r"|again|it|this|that|they|these|those|undo|revert|why|continue|go on)\b",
     re.IGNORECASE,
 )
+# What answers the agent is about something else with more words only.
+_REPLIES = regex(
+    r"(?:yes|yeah|yep|sure|true|right|good|fine|perfect|great|nice|oh|ok(?:ay)?|h+m+|then)\b",
+    re.IGNORECASE,
+)
 # Trouble that shows after a change may come from it.
 _REPORTS_TROUBLE = regex(
     r"\b(?:crash|fail|br[eo]a?k|error|exception|wrong|missing|gone|empty|hang|hung|slow|red\b"
@@ -92,6 +97,7 @@ _FEWEST_WORDS = 4
 # A prompt with so many stems is about something else where it shares fewer than two of them, and
 # less than a quarter.
 _OWN_SUBJECT = 4
+_OWN_SUBJECT_OF_A_REPLY = 6
 _STEM_CHARS = 4
 # Stems of what is done in every task, and of folders that every project has.
 _COMMON = frozenset(
@@ -183,7 +189,7 @@ def _is_of_another(text: str, stems: frozenset[str], task: Spoken) -> bool:
     if _BRINGS_UP.match(text):
         return not shared
     return (
-        len(stems) >= _OWN_SUBJECT
+        len(stems) >= (_OWN_SUBJECT_OF_A_REPLY if _REPLIES.match(text) else _OWN_SUBJECT)
         and shared < _SHARED_STEMS
         and _OWN_SUBJECT * shared < len(stems)
         and not _REPORTS_TROUBLE.search(text)

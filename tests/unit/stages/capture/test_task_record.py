@@ -166,6 +166,8 @@ def test_words_enough_about_something_else_are_another_task_however_they_open(th
     "more",
     [
         "delete the stale sessions first",
+        "yes, and a mail to the owner on each switch",
+        "good. all lower case but for names",
         "it should also cover visitors who come back within the hour",
         "but visitors who come back within the hour stay signed in",
         "Now the checkout crashes with a KeyError in the callback of the payment provider",
