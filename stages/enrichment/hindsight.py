@@ -21,7 +21,7 @@ from ...bus.values import Memory, Query
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON, STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
-from ..statements.open_work import is_open
+from ..statements.open_work import is_finished_later, is_open
 from .time_spans import day_stated, span_of, spans_stated
 
 WORK = ("progress", "tasks")
@@ -272,7 +272,9 @@ async def _whole(
     telling = _telling(newest, used)
     if asked.still_open:
         now = hindsight.clock()
-        telling = [one for one in telling if is_open(one, now)]
+        telling = [
+            one for one in telling if is_open(one, now) and not is_finished_later(one, newest)
+        ]
     if asked.namespaces:
         return tuple(_diverse(telling, limit))
     return tuple(
