@@ -218,7 +218,7 @@ def _choose(
         ceiling=ceiling(event.intent.confidence_percent if event.intent else 0, context),
     )
     choice = take()
-    if event.enriched.looked_up and choice.chosen and choice.already_shown:
+    if event.enriched.looked_up and choice.already_shown and (choice.chosen or hits):
         choice = take(shown=frozenset())  # a part of a list would read like the whole
     return replace(choice, why=choice.why | refused)
 
