@@ -210,12 +210,16 @@ def _choose(
     later = overtaken(found, hits, now)
     for one in candidates:
         one.overtaken = later.get(one.memory.id, "")
-    choice = take(
+    take = partial(
+        take,
         [one for one in candidates if one.memory.id not in refused],
         floor=context.min_relevance,
         beside=least,
         ceiling=ceiling(event.intent.confidence_percent if event.intent else 0, context),
     )
+    choice = take()
+    if event.enriched.looked_up and choice.already_shown and (choice.chosen or hits):
+        choice = take(shown=frozenset())  # a part of a list would read like the whole
     return replace(choice, why=choice.why | refused)
 
 

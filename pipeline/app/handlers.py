@@ -50,6 +50,7 @@ from ...stages.redaction.admit import admit, detect
 from ...stages.redaction.redact import redact, with_warning
 from ...stages.respond import respond
 from ...stages.sessions.last_session import SOURCES, last_session
+from ...stages.statements.open_work import RESOLVED
 from .archives import Published
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ class Handlers:
             self._app.sessions.note_capture(session, memory.id)
             # A revision may be of what another session kept, and is no news there.
             is_new = event.kept.outcome == "stored" and memory.version == 1
-            is_news = is_new and memory.namespace != task.NAMESPACE
+            # Of a resolution the user is told what it closed.
+            is_news = is_new and memory.namespace != task.NAMESPACE and RESOLVED not in memory.tags
             if is_news and AUTO_CAPTURED in memory.tags:
                 self._app.sessions.note_unasked(session, memory.id, memory.namespace)
                 if old := event.kept.supersedes:

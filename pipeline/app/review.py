@@ -259,8 +259,8 @@ class SessionReviewer:
         self, event: ReviewRequested, study: SessionReader, progress: Progress
     ) -> int:
         """Keep what is worth it of a slice; the number of tasks that ended in it."""
-        await self._captures.keep(event, study.found, progress.kept)
-        for memory in await self._captures.close(event, study.closings):
+        solved = await self._captures.keep(event, study.found, progress.kept)
+        for memory in (*solved, *await self._captures.close(event, study.closings)):
             self._sessions.note_closed(event.session, _ended(memory, "closed as done"))
         for memory in await self._captures.taken_back(event, study.taken_back):
             await self._take_back(event, memory)

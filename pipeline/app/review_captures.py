@@ -57,28 +57,31 @@ class ReviewCaptures:
 
     async def keep(
         self, event: ReviewRequested, found: Sequence[Statement], kept: list[str]
-    ) -> None:
+    ) -> list[Memory]:
         """Keep those of ``found`` that are earned and say something new; ``kept`` gets each text.
 
-        The agent's labelled lines are kept beyond ``max_captures``, since they are deliberate.
+        What comes back are the blockers that were closed by it. The agent's labelled lines are kept
+        beyond ``max_captures``, since they are deliberate.
         """
+        closed: list[Memory] = []
         moment = moment_of(self._settings, event.hook)
         if not moment.auto_capture:
-            return
+            return closed
         earned = [statement for statement in found if statement.note.earned]
         labelled = [statement for statement in earned if statement.is_labelled]
         stated = [statement for statement in earned if not statement.is_labelled]
         least, limit = moment.min_confidence, moment.max_captures
         for statement in review.choose(labelled, min_confidence=least, limit=len(labelled)):
-            await self._keep_if_new(event, statement, kept)
+            await self._keep_if_new(event, statement, kept, closed)
         most = len(kept) + limit
         chosen = review.choose(stated, min_confidence=least, limit=limit * _CHOICE)
         for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
             if len(kept) < most and not review.repeats(statement.note.text, kept):
-                await self._keep_if_new(event, statement, kept)
+                await self._keep_if_new(event, statement, kept, closed)
         for statement in filter(review.may_outdate, found):
             if len(kept) < most and await self._outdates(event, statement):
-                await self._keep_if_new(event, statement, kept)
+                await self._keep_if_new(event, statement, kept, closed)
+        return closed
 
     async def _outdates(self, event: ReviewRequested, statement: Statement) -> bool:
         """Whether a statement says that what a memory of the project tells is no more."""
@@ -86,13 +89,13 @@ class ReviewCaptures:
         return review.outdated(statement.note.text, hits)
 
     async def _keep_if_new(
-        self, event: ReviewRequested, statement: Statement, kept: list[str]
+        self, event: ReviewRequested, statement: Statement, kept: list[str], closed: list[Memory]
     ) -> None:
         text = statement.note.text
         hits = await self._said_before(event, statement)
         if review.is_known(text, hits, strictly=statement.is_labelled):
             return
-        if await self._keep(event, statement):
+        if await self._keep(event, statement, closed):
             kept.append(text)
 
     async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
@@ -135,7 +138,9 @@ class ReviewCaptures:
         except ConnectionError:
             raise NotStored from None
 
-    async def _keep(self, event: ReviewRequested, statement: Statement) -> bool:
+    async def _keep(
+        self, event: ReviewRequested, statement: Statement, closed: list[Memory]
+    ) -> bool:
         """Send a statement on its way; whether it was kept, and not declined."""
         tags = review.tags_of(statement, event.hook)
         blocker = await self._blocker(event, statement)
@@ -161,8 +166,8 @@ class ReviewCaptures:
             )
         )
         is_kept = settled.kept.outcome != "declined"
-        if blocker is not None and is_kept:
-            await self._close(blocker)
+        if blocker is not None and is_kept and await self._close(blocker):
+            closed.append(blocker)
         return is_kept
 
     async def _blocker(self, event: ReviewRequested, statement: Statement) -> Memory | None:

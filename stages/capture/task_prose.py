@@ -146,12 +146,25 @@ _SAYS_UNDO = regex(
     re.IGNORECASE,
 )
 
+# It is left for later with these words alone: "not now. leave it for later, remind me".
+_WHEN = (
+    r"(?:later|tomorrow|another (?:day|time)|next week|(?:on )?(?:mon|tues|wednes|thurs|fri)day)"
+)
+_LEAVES_FOR_LATER = regex(
+    r"(?:[\w' ]{1,30}[,.!] ?|(?:ok(?:ay)?|no|hm+|but|so) ){0,2}"
+    rf"(?:(?:let'?s |we(?:'ll| will)? |i(?:'ll| will)? |please )?(?:leave|do|finish|fix|continue"
+    rf"|keep|look at|go on with|get back to|save|postpone)"
+    rf" (?:it|that|this|the rest)(?: for| until| to)?"
+    rf" {_WHEN}|not now|(?:we(?:'ll| will) )?continue {_WHEN}"
+    r"|(?:skip|leave|park) (?:it|that|this) for now)(?:[,.]? (?:please|then|remind me))*\W*$",
+    re.IGNORECASE,
+)
 _VERDICT_CHARS = 400
 _LEAST_WORDS = 4
 _LEAST_WORDS_OF_FIRST = 3
 
 
-Verdict = Literal["", "works", "fails", "undone"]
+Verdict = Literal["", "works", "fails", "undone", "later"]
 
 
 class Left(StrEnum):
@@ -210,6 +223,8 @@ def verdict_of(text: str) -> Verdict:
     said = fold(text[:_VERDICT_CHARS])
     if _SAYS_UNDO.match(said):
         return "undone"
+    if _LEAVES_FOR_LATER.match(said):
+        return "later"
     if _SAYS_FAILS.search(said):
         return "fails"
     works = "?" not in said and any(map(_says_works, _CLAUSE_ENDS.split(said)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Literal
 
@@ -22,13 +22,9 @@ from msgspec import Struct
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
-from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
-from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
-from ..language.topics import own_words, retrieval_words
 from ..language.words import words
 from ..statements.open_work import OUTCOME
-from ..text.code import CODE_NAME
 from ..text.markup import is_machine, own_text
 from ..text.unicode import cut, one_line
 from .task_prose import (
@@ -42,6 +38,7 @@ from .task_prose import (
     verdict_of,
     with_cause,
 )
+from .task_turns import Spoken, goes_on, stems_in, stems_of, wanted
 
 MAX_TEXT_CHARS = 200_000
 """A longer message was pasted or generated, and is not read."""
@@ -69,63 +66,32 @@ _TESTS = regex(
 _NEXT_COMMAND = regex(r"(?:;|&&?|\|\|?|\n)\s*")
 _FAILED = regex(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
 _INTERRUPTED = regex(r"\[Request interrupted by user")
-_KEEPS_TO_IT = r"yes|no|nope|sure|also|and|but|still|again|wait|instead|actually|same"
-# Such an opening keeps to what is being done, whatever follows.
-_STAYS = regex(rf"(?:{_KEEPS_TO_IT})\b", re.IGNORECASE)
-# A prompt that goes on with what is being done, rather than asking for something else.
-_GOES_ON = regex(
-    rf"(?:{_KEEPS_TO_IT}|ok(?:ay)?|thanks?|thank you|good|great|nice|perfect|stop|then|now|so"
-    r"|go on|go ahead|continue|proceed|do it|try|retry|hm+|please (?:also|continue|go on|do)|that"
-    r"|this|it|undo|revert|why|looks?|run|commit|push)\b",
-    re.IGNORECASE,
-)
-# "Now the importer. It …" begins another task, "Now the importer crashes." does not.
-_TURNS_TO = regex(
-    r"(?:(?:ok(?:ay)?|great|good|nice|cool|fine|perfect|thanks|thx|alright)\b[,.! ]+)*now,? "
-    r"(?:(?:on )?to |for )?(?:the|our|my|a) (?P<what>(?:[a-z][\w-]* ){0,3}"
-    r"[a-z][\w-]*(?<!s)(?<!ed))[.:]\s+\S",
-    re.IGNORECASE,
-)
-_NO_THING = frozenset(
-    "is was did has does went broke froze came got fell hung threw began down dead slow wrong empty"
-    " red green gone back away same".split()
-)
-_ITS_OBJECT = frozenset(("it", "them", "that", "this"))
-_ALIKE = frozenset(("same", "instead", "too"))
 _ASKS_REASON = regex(
     r"\b(?:why|how come|(?:the|its|root) (?:cause|reason)|what (?:was|went|caused|did you"
     r" (?:do|change)))\b",
     re.IGNORECASE,
 )
-# Two prompts are about the same where they share so many stems; with a changed file, one will do.
-_SHARED_STEMS = 2
-# A prompt of so few words of its own begins no task.
-_MAX_TALK_CHARS, _FEWEST_OWN_WORDS = 80, 2
-_STEM_CHARS = 4
-# Stems of what is done in every task, and of folders that every project has.
-_COMMON = frozenset(
-    "chan code comm crea docs docu edit file func impl inde init line main make need plea read "
-    "remo shou test they this upda very want with work writ".split()
-)
-
 _VERDICTS = {
     "works": "the user said so",
     "fails": "the user said so",
     "undone": "the user had it undone",
+    "later": "the user left it for later",
 }
 
 Outcome = Literal["success", "failure", "unfinished"]
+_OUTCOMES: dict[Verdict, Outcome] = {"works": "success", "later": "unfinished"}
 
 
 class Work(Struct, kw_only=True):
     """A task while it goes on. ``tests`` is how the last run of tests ended, or empty.
 
-    ``closing`` is what the agent said last of it. ``tells`` says whether an answer is about what
-    was done: since the user's last words something was, they ask for the reason, or it was
-    interrupted. ``concluded`` is what was told of cause and fix, ``cause`` what goes before a fix
-    that is told alone, ``told`` the first sentence of an earlier answer. ``verdict`` is the user's
-    own on what was done so far, or empty. ``said_at_ms`` is when it was asked for first, 0 where
-    unknown. ``version`` is that of its record as it was last written, None where unknown.
+    ``closing`` is what the agent said last of it, ``heard`` the stems of its last words at all.
+    ``tells`` says whether an answer is about what was done: since the user's last words something
+    was, they ask for the reason, or it was interrupted. ``concluded`` is what was told of cause and
+    fix, ``cause`` what goes before a fix that is told alone, ``told`` the first sentence of an
+    earlier answer. ``verdict`` is the user's own on what was done so far, or empty. ``said_at_ms``
+    is when it was asked for first, 0 where unknown. ``version`` is that of its record as it was
+    last written, None where unknown.
     """
 
     id: str
@@ -136,6 +102,7 @@ class Work(Struct, kw_only=True):
     tests: Literal["", "passed", "failed"] = ""
     command: str = ""
     closing: str = ""
+    heard: frozenset[str] = frozenset()
     tells: bool = False
     told: str = ""
     concluded: str = ""
@@ -212,6 +179,7 @@ def _note_answer(work: Work, said: str) -> None:
 
     A cause stands until another one is told.
     """
+    work.heard = stems_of(said)
     if work.tells or left_as(said):
         work.closing = said
     if not (work.tells and work.is_worth_recording):
@@ -223,90 +191,30 @@ def _note_answer(work: Work, said: str) -> None:
 
 
 def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
-    said = frozenset(map(str.casefold, retrieval_words(text)))
-    if work is not None and _is_more_of(work, text, said):
-        work.stems |= _stems(said)
-        work.verdict = verdict_of(text) or (work.verdict if work.verdict == "fails" else "")
+    if work is not None and goes_on(text, _spoken(work)):
+        work.stems |= stems_of(text)
+        kept = work.verdict if work.verdict in ("fails", "later") else ""
+        work.verdict = verdict_of(text) or kept
         work.told = _told(work)
         work.cause = "" if work.verdict in ("fails", "undone") else work.cause or work.told
         work.tells = work.interrupted or _ASKS_REASON.search(text) is not None
         work.interrupted = False
         return work
-    asked = cut(asked_for(text), MAX_ASKED_CHARS)
+    asked = cut(asked_for(wanted(text)), MAX_ASKED_CHARS)
     digest = hashlib.sha256(f"{session} {asked}".encode()).digest()
     identity = f"mem_{ulid_of(said_at_ms, digest)}"
-    return Work(id=identity, asked=asked, said_at_ms=said_at_ms, stems=_stems(said))
+    return Work(id=identity, asked=asked, said_at_ms=said_at_ms, stems=stems_of(text))
 
 
-def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
-    """Whether a prompt goes on with ``work``: it says so, is short, or is about the same.
-
-    An order about something that was not spoken of yet is another task, however like it reads.
-    """
-    order = [] if _STAYS.match(text) else _order(text)
-    if order and (order[1] in _ITS_OBJECT or not _ALIKE.isdisjoint(order)):
-        return True
-    if order and _stems(said - {order[0]}) - work.stems - _named(work):
-        return False
-    verdict = verdict_of(text)
-    if not verdict and _turns_to_another(work, text):
-        return False
-    goes_on = len(text.split()) < 4 or _GOES_ON.match(text) or (not order and _is_talk(text))
-    if goes_on or verdict == "undone":
-        return True
-    if not work.is_worth_recording:
-        return False
-    stems = _stems(said)
-    least = 1 if verdict else _SHARED_STEMS
-    return not stems or bool(stems & _named(work)) or len(stems & work.stems) >= least
-
-
-def _is_talk(text: str) -> bool:
-    """Whether a prompt says next to nothing: "Aha, that explains it", "what would you do"."""
-    short = len(text) <= _MAX_TALK_CHARS and language_of(text) == ENGLISH
-    return short and len(set(own_words(text))) < _FEWEST_OWN_WORDS and not CODE_NAME.search(text)
-
-
-def _turns_to_another(work: Work, text: str) -> bool:
-    """Whether a prompt begins by naming a thing alone, of which nothing was said yet."""
-    found = _TURNS_TO.match(text)
-    if found is None:
-        return False
-    named = frozenset(found["what"].casefold().split())
-    stems = _stems(named)
-    return (
-        named.isdisjoint(_NO_THING) and bool(stems) and stems.isdisjoint(work.stems | _named(work))
+def _spoken(work: Work) -> Spoken:
+    names = (name for path in work.files for name in path.casefold().split("/"))
+    return Spoken(
+        asked=work.asked,
+        said=work.stems,
+        named=stems_in(names),
+        told=stems_of(work.closing) | work.heard,
+        is_begun=work.is_worth_recording,
     )
-
-
-def _order(text: str) -> list[str]:
-    """The words of the first sentence that says more than "great", if it orders further work.
-
-    They begin with the verb, and are at least two; else there are none.
-    """
-    said_more = (one for one in sentences(text) if opening(one) + 1 < len(one.words))
-    first = next(said_more, None)
-    if first is None or not is_order(first):
-        return []
-    ordered = first.words[opening(first) :]
-    if ordered[1] == "you":  # "can you fix …"
-        ordered = [word for word in ordered[2:] if word != "please"]
-    return ordered if len(ordered) > 1 and ordered[0] in ORDER_VERBS - HANDLING_VERBS else []
-
-
-def _named(work: Work) -> frozenset[str]:
-    """The stems in the names of the files that were changed."""
-    return _stems(name for path in work.files for name in re.split(r"[/.]", path.casefold()))
-
-
-def _stems(of: Iterable[str]) -> frozenset[str]:
-    """Roughly: "hash", "hashing" and "hashes" have one. Names of files count by their parts.
-
-    A name such as ``updated_at`` counts as a whole beside its stem, which it shares with others.
-    """
-    parts = [part for word in of for part in re.split(r"[/.]", word)]
-    stems = frozenset(part[:_STEM_CHARS] for part in parts if len(part) >= _STEM_CHARS) - _COMMON
-    return stems | {part for part in parts if "_" in part}
 
 
 def _note_progress(work: Work) -> None:
@@ -331,7 +239,7 @@ def outcome(work: Work) -> tuple[Outcome, str]:
     if work.interrupted:
         return "unfinished", "interrupted"
     if work.verdict:
-        return ("success" if work.verdict == "works" else "failure"), _VERDICTS[work.verdict]
+        return _OUTCOMES.get(work.verdict, "failure"), _VERDICTS[work.verdict]
     left = left_as(work.closing)
     if work.tests == "failed":
         over = left == Left.GIVEN_UP or (work.ended and not left)

@@ -22,7 +22,7 @@ from ...bus.values import Memory, Query
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON, STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
-from ..statements.open_work import is_open
+from ..statements.open_work import is_finished_later, is_open
 from ..statements.outdated import contradictions
 from .time_spans import day_stated, span_of, spans_stated
 
@@ -276,7 +276,9 @@ async def _whole(
     telling = _telling(newest, used)
     if asked.still_open:
         now = hindsight.clock()
-        telling = [one for one in telling if is_open(one, now)]
+        telling = [
+            one for one in telling if is_open(one, now) and not is_finished_later(one, newest)
+        ]
     if asked.namespaces:
         return tuple(_with_newer(_diverse(telling, limit), telling, newest))
     several = (

@@ -55,8 +55,9 @@ _ASKING_HELP = word_list("help_verbs")
 _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
 _KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
+SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
 # What follows a verb that orders nothing: who does it, or what is told of it.
-_NOT_ORDERED = word_list("verbs_of_a_noun").union(("i", "we", "they", "you", "our"))
+_NOT_ORDERED = word_list("verbs_of_a_noun") | SUBJECTS
 _SUCCESS = word_list("success_words")
 _RESTRICTIONS = frozenset(("only", "but"))
 

@@ -53,7 +53,9 @@ _MAY_ASK = regex(
     r"|where (?:we|were|was|i|did|are|do)|what (?:was|were) (?:we|i)|pick up|catch me up"
     r"|up to speed|resume|continue|overview|everything|all|every|list|so far|decisions?|rules"
     r"|block(?:ed|ing|ers?)|debts?|gotchas|traps?|pitfalls|conventions|lessons|learnings|tasks"
-    r"|to-?dos?|still open|geblieben|ou en|remains|new here|joined|onboard|news?|the latest|memory"
+    r"|to-?dos?|open|left|loose ends|unfinished|undone|pending|outstanding|for later|put off"
+    r"|postpone|still (?:have|need)|geblieben|ou en|remains|new here|joined|onboard|news?"
+    r"|the latest|memory"
     r"|(?:we|you) (?:know|remember|all know)"
     r"|(?:this|the|our|that) (?:\w+ )?(?:project|repo|repository|codebase|code base|app"
     r"|application|product|system)"
@@ -146,8 +148,27 @@ _LISTS = regex(
 )
 _STANDING = frozenset("blockers tech-debt tasks decisions preferences".split())
 _PRESENT = regex(r"\bwhat (?:is|are|was|were|'s|'re)\b|\bwhat (?:\w+ ){1,2}do we have\b")
-_BLOCKED = regex(r"\banything blocked\b|\b(?:we|us) (?:blocked|stuck)\b|\bany blockers\b")
-_OPEN = regex(r"\bwhat (?:is|are|'s) (?:still )?(?:open|unfinished|to be done)$|\bwhat remains\b")
+_BLOCKED = regex(
+    r"\banything (?:still )?(?:blocked|blocking (?:us|me))\b|\b(?:we|us) (?:blocked|stuck)\b"
+    r"|\bany blockers\b"
+)
+_UNDONE = (
+    r"(?:open|unfinished|pending|outstanding|undone|todo|to be done|to do"
+    r"|left(?: open| over| todo| to do| for later| undone)?)"
+)
+_LOOSE_ENDS = r"(?:loose ends|open (?:points|ends|items|threads)|unfinished (?:work|tasks|things))"
+# The whole sentence: "what is open source?" and "what is left of the margin?" ask something else.
+_OPEN = regex(
+    rf"(?:(?:ok|so|and|hey|hi|well|now) )*(?:what(?: else)?(?:s| is| are| was| 's)"
+    rf"(?: there| still| else)* {_UNDONE}"
+    rf"|(?:which|what) (?:things|tasks|points|work) (?:is|are)(?: still)? {_UNDONE}"
+    rf"|(?:is there )?any(?:thing)?(?: still| else)* {_UNDONE}"
+    rf"|(?:(?:are there|what are) )?(?:(?:any|the|our|all) )*{_LOOSE_ENDS}"
+    r"|(?:remind me )?(?:of )?what (?:(?:did|have|had) we|we(?: 've| had)?|was|were)"
+    r" (?:postponed?|put off|deferr?(?:ed)?|shelved?|le(?:ft|ave) (?:open|undone|for later))"
+    r"|what do we still (?:have|need) (?:to do|todo)|what remains(?: open| todo)?)"
+    r"(?: right now| now| here| currently)?$"
+)
 # It asks for blockers and tasks that were dealt with, too.
 _CLOSED_TOO = regex(
     r"\b(?:did|had|was|were|been|ever|all|every|everything|history|resolved|closed|fixed|solved"
@@ -311,6 +332,8 @@ def _namespaces(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _of_the_whole(one: _Read, beside: int, *, newcomer: bool) -> Retrospect | None:
+    if not beside and _OPEN.match(one.said.strip()):
+        return Retrospect(namespaces=("tasks", "blockers"), still_open=True)
     if one.subject or beside > _MOST_ELSEWHERE:
         return None
     if _NEWS.search(one.said):
@@ -320,8 +343,6 @@ def _of_the_whole(one: _Read, beside: int, *, newcomer: bool) -> Retrospect | No
 
 def _of_everything(one: _Read, *, newcomer: bool) -> Retrospect | None:
     namespaces = _namespaces(one.words)
-    if _OPEN.search(one.said):
-        return Retrospect(namespaces=("tasks", "blockers"), still_open=True)
     if namespaces:
         standing = not _STANDING.isdisjoint(namespaces) and _PRESENT.search(one.said)
         asked = bool(_LISTS.search(one.said) or standing or _BLOCKED.search(one.said))

@@ -29,7 +29,7 @@ from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.usefulness import NOTHING_LEARNED, Learned
 from ..ports import Catalogue, Code, Recall, Sessions
-from ..statements.open_work import OUTCOME, is_open
+from ..statements.open_work import OUTCOME, is_finished_later, is_open
 from ..statements.outdated import contradicted
 from ..text.envelope import (
     NOTHING,
@@ -199,10 +199,13 @@ class _Looking:
     async def _latest(self, namespace: str, seen: Set[int]) -> None:
         limit = self.count * _FETCHED_PER_MEMORY
         found = self._recall.latest(self._scopes, limit=limit, namespaces=(namespace,))
+        newest = await self._try(found, ())
         self._by_namespace[namespace] = tuple(
             memory
-            for memory in await self._try(found, ())
-            if self._is_open(memory) and memory.seen_key[1] not in seen
+            for memory in newest
+            if self._is_open(memory)
+            and memory.seen_key[1] not in seen
+            and not is_finished_later(memory, newest)
         )
 
     async def _all(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...bus.values import Noted
+from ..statements.comparison import says_same
 from ..text.envelope import NOTHING, neutralise, preview
 from ..text.unicode import well_formed
 
@@ -36,13 +37,18 @@ def preserve(
     if client not in GIVE_PLAIN_TEXT:
         return msgspec.json.encode({"systemMessage": report}) if report else NOTHING
     lines = [
-        f"- {point.kind}: {preview(neutralise(clean(point.text)), _POINT_CHARS)}"
+        f"- {_kind(point)}: {preview(neutralise(clean(point.text)), _POINT_CHARS)}"
         for point in _latest(points)
     ]
     parts = [report] if report else []
     if lines:
         parts += [_INSTRUCTION, *lines]
     return well_formed("\n".join(parts)).encode() or NOTHING
+
+
+def _kind(point: Noted) -> str:
+    """What ``point`` is; of one that was merely found that is a guess."""
+    return point.kind if point.earned else "said"
 
 
 def _report(captured: int) -> str:
@@ -52,5 +58,19 @@ def _report(captured: int) -> str:
 
 
 def _latest(points: Sequence[Noted]) -> list[Noted]:
-    once = {" ".join(point.text.split()).casefold(): point for point in points}
-    return list(once.values())[-MAX_POINTS:]
+    """The latest points, each once: of two that say the same the one that says more."""
+    chosen: list[Noted] = []
+    for point in reversed(points):
+        alike = next((at for at, one in enumerate(chosen) if _say_same(one.text, point.text)), None)
+        if alike is None:
+            chosen.append(point)
+        elif len(point.text) > len(chosen[alike].text):
+            chosen[alike] = point
+        if len(chosen) == MAX_POINTS:
+            break
+    return chosen[::-1]
+
+
+def _say_same(one: str, other: str) -> bool:
+    short, long = sorted((" ".join(text.split()).casefold() for text in (one, other)), key=len)
+    return short.rstrip(".!") in long or says_same(one, other)

@@ -6,6 +6,7 @@ note that the user only had kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -26,6 +27,12 @@ MAX_REMINDER_CHARS = 160
 
 _SMALL_TALK = word_list("small_talk")
 _FEWEST_WORDS = 2
+# What somebody asks beside the work.
+_ASIDE = regex(
+    r"\bjust (?:curious|wondering)\b|\bout of curiosity\b|\b(?:lol|haha)\W*$|\bweather\b.{0,20}\?"
+    r"|^\W*(?:can|could) you (?:explain|tell me) what \w+ (?:is|means)\W*$",
+    re.IGNORECASE,
+)
 _ACRONYM = regex(r"\b[A-Z]{2}[A-Z0-9]*\b")
 # They belong to the word that follows: "[ci] run it nightly".
 _OPENING_SIGNS = "[({<\"'`*@#~./-"
@@ -39,6 +46,7 @@ def last_session(
     "" where nobody asked anything in it; ``clean`` redacts. Where the agent said nothing to the
     last request, the requests stand alone: the first, and the last if that is another one.
     """
+    passages = _without_asides(passages)
     asked = _first(passages, "user")
     if asked is None:
         return ""
@@ -57,7 +65,19 @@ def last_session(
 
 def tells_of_work(passages: Sequence[Passage]) -> bool:
     """Whether the user says in any of ``passages`` what is to be worked on."""
-    return _first(passages, "user") is not None
+    return _first(_without_asides(passages), "user") is not None
+
+
+def _without_asides(passages: Sequence[Passage]) -> list[Passage]:
+    """``passages`` without what the user asked beside the work, and without the answers to it."""
+    kept: list[Passage] = []
+    is_aside = False
+    for one in passages:
+        if one.speaker == "user":
+            is_aside = _ASIDE.search(one.text) is not None
+        if not is_aside:
+            kept.append(one)
+    return kept
 
 
 def _first(passages: Sequence[Passage], speaker: Speaker) -> tuple[Passage, str] | None:

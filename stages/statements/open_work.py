@@ -6,10 +6,12 @@ And what the record of a task claims.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 from ...bus.values import CLOSED_TAGS, FAILED_COMMAND, TO_DO, Memory
 from ...config.patterns import regex
+from ..language.words import words_of
 
 RESOLVED = "resolved"
 """The tag of a resolution, and of the blocker that it closed."""
@@ -41,6 +43,26 @@ def is_open(memory: Memory, now: datetime) -> bool:
         return False
     tagged = not CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
     return not tagged and _CLOSED_STATUS.search(memory.content) is None
+
+
+def is_finished_later(task: Memory, others: Iterable[Memory]) -> bool:
+    """Whether ``task`` is the record of work that one of ``others``, a newer record, finished.
+
+    That is about the same in a word, names all its files, and tells of a success.
+    """
+    files, asked = _files_of(task), _asked(task)
+    return bool(files) and any(
+        one.updated_at > task.updated_at
+        and (outcome := OUTCOME.search(one.content)) is not None
+        and outcome[1] == "success"
+        and files <= _files_of(one)
+        and not asked.isdisjoint(_asked(one))
+        for one in others
+    )
+
+
+def _asked(record: Memory) -> frozenset[str]:
+    return frozenset(words_of(record.content.partition("\n")[0]))
 
 
 def claimed(memory: Memory) -> str:

@@ -591,6 +591,17 @@ def test_what_was_looked_up_comes_in_its_order_with_its_day():
     assert "subcog://" not in built.text
 
 
+def test_a_list_of_which_a_part_was_shown_before_is_shown_whole():
+    sessions = FakeSessions()
+    assert run(looked_up("what did we decide last month?", 2), sessions=sessions).text
+    more = run(looked_up("which decisions did we take last month?", 4), sessions=sessions)
+    assert len(more.context.injected_memories) == 4
+    beside = with_sessions(looked_up("which decisions did we take last month?", 4), session_hit())
+    assert len(run(beside, sessions=sessions).context.injected_memories) == 4
+    again = run(looked_up("which decisions did we take last month?", 4), sessions=sessions)
+    assert (again.text, again.abstained) == ("", "already_shown")
+
+
 def test_the_day_is_that_of_who_asked():
     east = timezone(timedelta(hours=13))
     span = Span(NOW.astimezone(east) - timedelta(days=9), NOW.astimezone(east))

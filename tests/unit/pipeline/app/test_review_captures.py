@@ -75,7 +75,7 @@ class Gleaning:
 
     async def keep(self, *statements, event=EVENT):
         kept = []
-        await self.gleaner.keep(event, statements, kept)
+        self.closed = await self.gleaner.keep(event, statements, kept)
         return kept
 
 
@@ -197,6 +197,7 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
     await gleaning.keep(SOLVED)
 
     kept, closed = gleaning.captured
+    assert gleaning.closed == [BLOCKER]
     assert kept.tags == ("auto-captured", "resolved", f"resolves-{BLOCKER.id}")
     assert (closed.revises, closed.text) == (BLOCKER.id, BLOCKER.content)
     assert closed.made_from == BLOCKER.version

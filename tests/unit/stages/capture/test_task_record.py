@@ -145,8 +145,75 @@ def test_what_points_back_or_handles_what_is_there_is_no_other_task(more):
     assert worked(user(more), work=work) is work
 
 
+@pytest.mark.parametrize(
+    "then",
+    [
+        "also customers complain about the colours of the invoice. Marta wants blue ones",
+        "now the CSV export for the auditor. columns shop, order, time, amount",
+        "hm, growers in Norway would like a discount for pallets above forty crates",
+        "nice!! next: the hourly digest went out twice on saturday",
+        "ok today: the text messages. let's try plain ones first",
+        "hmm there is a test that fails sometimes, test_gap_detection. did you see?",
+        "yes please. gauges report every minute, and raw readings stay for ninety days",
+    ],
+)
+def test_words_enough_about_something_else_are_another_task_however_they_open(then):
+    work = worked(user("Fix the login test"), edits("/src/shop/tests/login.py"), model("Done."))
+    assert worked(user(then), work=work) is not work
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "delete the stale sessions first",
+        "yes, and a mail to the owner on each switch",
+        "good. all lower case but for names",
+        "it should also cover visitors who come back within the hour",
+        "but visitors who come back within the hour stay signed in",
+        "Now the checkout crashes with a KeyError in the callback of the payment provider",
+        "also keep the cookie for visitors who come back within the hour",
+    ],
+)
+def test_what_corrects_or_comes_before_it_is_the_same_task_in_whatever_words(more):
+    work = worked(
+        user("Fix the login test"),
+        edits("/src/shop/tests/login.py"),
+        model("Replaced the cookie, which was kept for an hour only."),
+    )
+    assert worked(user(more), work=work) is work
+
+
+def test_a_reply_in_the_agents_words_keeps_what_was_asked():
+    work = worked(
+        user("which language should the messages have?"),
+        model("I would write German, at most 160 characters each."),
+        user("german, yes. under 160 characters, and no emojis in it"),
+        edits("/src/shop/text.py"),
+    )
+    assert work.asked == "Which language should the messages have?"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("hi, finish the export", "Finish the export"),
+        ("Nah leave it. does the dashboard have tests?", "Does the dashboard have tests?"),
+        ("works. So retention goes to 400 days", "Retention goes to 400 days"),
+        ("no wildcards in the CORS rules", "No wildcards in the CORS rules"),
+        (
+            "2026-11-20 10:12:01 INFO engine BEGIN\n2026-11-20 10:12:01 INFO engine ROLLBACK\n"
+            "what are these lines in the log",
+            "What are these lines in the log",
+        ),
+    ],
+)
+def test_what_was_asked_is_without_greeting_reply_and_pasted_lines(said, asked):
+    assert worked(user(said)).asked == asked
+
+
 PASSED = runs("pytest", "3 passed")
 SAID_SO = "the user said so"
+LEFT = "the user left it for later"
 
 
 @pytest.mark.parametrize(
@@ -165,6 +232,10 @@ SAID_SO = "the user said so"
         ),
         ([user("still fails"), *PASSED, user("it works now")], ("success", SAID_SO)),
         ([user("revert it")], ("failure", "the user had it undone")),
+        ([user("not now. leave it for later, remind me")], ("unfinished", LEFT)),
+        ([user("have to go, we finish that tomorrow"), model("Left open.")], ("unfinished", LEFT)),
+        ([user("leave it for later"), user("thanks")], ("unfinished", LEFT)),
+        ([user("leave it for later"), *PASSED, model("Done.")], ("success", "tests passed")),
         (
             [user("never mind, undo that"), *PASSED, model("Reverted.")],
             ("failure", "the user had it undone"),

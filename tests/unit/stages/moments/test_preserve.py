@@ -6,7 +6,7 @@ from subcog.bus.values import Noted
 from subcog.stages.moments.preserve import MAX_POINTS, preserve
 
 
-def noted(text, kind="decision"):
+def noted(text, kind="decision", *, earned=True):
     return Noted(
         kind=kind,
         namespace="decisions",
@@ -15,6 +15,7 @@ def noted(text, kind="decision"):
         confidence_percent=90,
         start=0,
         end=len(text),
+        earned=earned,
     )
 
 
@@ -64,3 +65,16 @@ def test_the_latest_points_count_each_once():
 
     assert len(lines) == MAX_POINTS
     assert lines[-1] == "- decision: Point 29."
+
+
+def test_what_says_the_same_is_one_point_and_what_is_merely_found_has_no_kind():
+    said = [
+        noted("An emoji in a text message forces UCS-2, and then only 70 characters fit", "gotcha"),
+        noted("Trial accounts may only send to verified numbers.", earned=False),
+        noted("An emoji in a text message forces UCS-2.", earned=False),
+    ]
+    lines = preserve("claude", said, captured=0).decode().split("\n")[1:]
+    assert lines == [
+        "- said: Trial accounts may only send to verified numbers.",
+        "- gotcha: An emoji in a text message forces UCS-2, and then only 70 characters fit",
+    ]

@@ -108,6 +108,8 @@ def test_another_year_is_named():
         "please read the repo and get familiar with it",
         "thanks, that's all for today",
         "yes, do it",
+        "can you explain how arq's unique works? just curious",
+        "ok thanks. what's the weather lol",
     ],
 )
 def test_what_says_nothing_of_the_work_is_passed_over(chatter):
@@ -128,3 +130,16 @@ def test_what_says_nothing_of_the_work_is_passed_over(chatter):
 
 def test_of_another_language_everything_is_told():
     assert told(("user", "Hallo, wie geht es dir denn heute so?"))[1:]
+
+
+def test_a_question_beside_the_work_is_not_told_nor_its_answer():
+    lines = told(
+        ("user", "Move the queue to Redis streams"),
+        ("agent", "Moved it; 41 tests pass."),
+        ("user", "can you explain how arq's unique works? just curious"),
+        ("agent", "It derives the id of the job from the name of the function."),
+    )
+    assert lines[1:] == [
+        "  > The user asked: Move the queue to Redis streams",
+        "  > It ended with: Moved it; 41 tests pass.",
+    ]

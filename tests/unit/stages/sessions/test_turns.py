@@ -132,6 +132,7 @@ def test_what_a_marker_keeps_is_for_its_memory_to_tell(marked):
     noted = (("user", marked), ("agent", "Noted."))
     assert told((*noted, *TIDES), "it crashes") == []
     assert told(noted, "an app that stops by itself") == []
+    assert told(noted, "which crash reports?") == []
     assert told((*TIDES, *noted), "Hive or Drift?") == texts(TIDES)
 
 
@@ -144,3 +145,24 @@ def test_what_else_was_said_with_a_marker_is_told_without_it():
         "The login test fails at midnight, fix it",
         "Its clock was local.",
     ]
+
+
+GAPS = (
+    ("user", "there is a test that fails sometimes, test_gap_detection. did you see?"),
+    ("agent", "It compares the wall clock with the schedule."),
+)
+SMS = (
+    ("user", "mock the text messages in every test until Monday, Marta has no account yet"),
+    ("agent", "The tests use a fake client, 21 pass."),
+)
+LOGS = (("user", "why so much spam in here?"), ("agent", "The engine echoes its messages."))
+
+
+def test_of_a_question_that_names_something_of_the_code_only_that_is_told():
+    assert told((*SMS, *GAPS), "did we ever fix test_gap_detection?") == texts(GAPS)
+    assert told(SMS, "did we ever fix test_gap_detection?") == texts(SMS)
+
+
+def test_few_words_go_on_with_the_last_exchange_and_not_with_an_earlier_one():
+    talk = (*SMS, ("user", "ok"), ("agent", "Shall I push?"))
+    assert told((*talk, *LOGS), "who has no account yet?") == texts(talk)
