@@ -13,6 +13,7 @@ from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.closings import Closing, find_closings, meant_by
 from ...stages.capture.review import Statement
+from ...stages.capture.told_changes import is_outdated
 from ...stages.ports import Recall
 from ...stages.statements.open_work import OUTCOME, RESOLVED, is_open
 from .archives import NotStored
@@ -81,9 +82,9 @@ class ReviewCaptures:
                 await self._keep_if_new(event, statement, kept)
 
     async def _outdates(self, event: ReviewRequested, statement: Statement) -> bool:
-        """Whether a statement says that what a memory of the project tells is no more."""
+        """Whether a statement says that what a memory of the project tells is otherwise now."""
         hits = await self._like(event, statement.note.text, scopes=(event.place.project,))
-        return review.outdated(statement.note.text, hits)
+        return is_outdated(statement.note.text, hits)
 
     async def _keep_if_new(
         self, event: ReviewRequested, statement: Statement, kept: list[str]
