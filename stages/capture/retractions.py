@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from ...config.patterns import regex
 from ..language.sentences import is_order, opening, sentences
 from ..language.words import HESITATES, STOP_WORDS, TAKES_BACK, words
+from ..statements.canonical import canonical
 from ..statements.comparison import Relation, compare
 from ..statements.statement import Statement as Read
 from .statement_classifier import is_supposed
 from .statements import statements
+from .told_changes import named_out
 
 _AFTER = r"\b[ ,.!:;\u2026\u2013\u2014-]*+"
 _TURN = rf"\W*{HESITATES}{_AFTER}"
@@ -155,4 +157,6 @@ def _denies(new: str, old: str) -> bool:
     if _DECLINES.match(new):
         return bool(read.heavy) and read.heavy <= known.heavy
     chosen = read.heavy - read.turned_down - read.denied
-    return bool(_CHOOSES.search(new) and not read.denies and known.turned_down & chosen)
+    out = frozenset(canonical(word) for name in named_out(old) for word in words(name))
+    refused = known.turned_down | (out & known.heavy)
+    return bool(_CHOOSES.search(new) and not read.denies and refused & chosen)
