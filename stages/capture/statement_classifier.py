@@ -39,6 +39,7 @@ from .statement_forms import (
     FEWEST_WORDS_OUTRIGHT,
     FRAGMENT,
     GIVES_REASON,
+    HALF_A_RULE,
     HINT,
     JOINS,
     LEADS_TO_RULES,
@@ -256,9 +257,19 @@ def _stated(own: str) -> list[Noted]:
             said, kind = _ruled(own, parts[at - 1], part)
         if not kind or at in doubted:
             continue
+        if at and HALF_A_RULE.search(said.text):
+            said = _with_subject(own, parts[at - 1], said)
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
             found.append(_noted_statement(_with_reason(own, said, parts[at + 1 :]), kind))
     return found
+
+
+def _with_subject(own: str, before: Statement, part: Statement) -> Statement:
+    """``part`` together with the sentence before it, which may say what it is about."""
+    apart = before.paragraph != part.paragraph or _asks(before.text, "user")
+    if apart or part.end - before.start > MAX_NOTED_CHARS:
+        return part
+    return part._replace(text=own[before.start : part.end], start=before.start)
 
 
 def _ruled(own: str, before: Statement, part: Statement) -> tuple[Statement, str]:

@@ -42,6 +42,12 @@ MAKES_A_RULE = regex(
     rf"(?=.*\b(?:{FROM_NOW_ON}|rule|always|here|in future)\b)",
     re.IGNORECASE,
 )
+# So a rule begins whose subject the sentence before it has: "new rule: above 6 degrees".
+HALF_A_RULE = regex(
+    r"^\W*(?:(?:new|house|hard|team) )?(?:rule|convention|policy): ?"
+    r"(?:(?:only )?(?:above|below|over|under|from|after|within|up to|at (?:least|most))|\d)",
+    re.IGNORECASE,
+)
 FEWEST_WORDS, FEWEST_WORDS_OUTRIGHT = 6, 4
 """Of a sentence of fewer words the subject is mostly somewhere else."""
 

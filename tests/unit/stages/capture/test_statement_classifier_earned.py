@@ -143,6 +143,12 @@ def test_a_reason_in_the_next_sentence_belongs_to_its_choice(text):
     assert kept(f"{text[:-1]}?") == [("decisions", f"{first}.")]
 
 
+def test_half_a_rule_is_kept_with_what_it_is_about():
+    said = "pre-cooling after harvest always alarms. so new rule: above 6 degrees for 20 minutes."
+    assert kept(f"Marta again. {said}") == [("patterns", said)]
+    assert kept(f"Marta again.\n\n{said[41:]}") == [("patterns", said[44:])]
+
+
 def test_the_agents_prose_is_a_point_and_no_memory():
     text = "We decided to use argon2id instead of bcrypt, because bcrypt truncates at 72 bytes."
     assert kept(text, role="assistant") == []
