@@ -12,8 +12,8 @@ from ...sinks.project.checkouts import Checkouts
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.closings import Closing, find_closings, meant_by
+from ...stages.capture.retractions import is_outdated
 from ...stages.capture.review import Statement
-from ...stages.capture.told_changes import is_outdated
 from ...stages.ports import Recall
 from ...stages.statements.open_work import OUTCOME, RESOLVED, is_open
 from .archives import NotStored

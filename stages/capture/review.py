@@ -24,11 +24,10 @@ from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
 from .closings import MOST_SAID, Closing, find_closings
-from .retractions import KINDS, says_more, taken_back
+from .retractions import KINDS, find_changes, says_more, taken_back, tells_change
 from .statement_classifier import find_all
 from .statements import statements as sentences_of
 from .task_record import MAX_TEXT_CHARS, within
-from .told_changes import find_changes, tells_change
 
 _READ_CHARS = 10_000
 # Of what a search finds: this much of the words, or of the meaning, and it says nothing new.

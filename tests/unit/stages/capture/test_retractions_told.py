@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from subcog.stages.capture.told_changes import find_changes, is_outdated
+from subcog.stages.capture.retractions import find_changes, is_outdated
 
 from ....fakes import make_hit, make_memory
 
