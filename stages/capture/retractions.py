@@ -233,6 +233,13 @@ _OF_OTHERS = regex(
     r"|\bat (?!(?:the|a|least|most|all|night|work)\b)[a-z]\w+ they\b",
     re.IGNORECASE,
 )
+# "Log files rotate at 50 MB now" begins with a word that is a verb in "log the files".
+_NOUN_FIRST = regex(
+    r"\W*(?:logs?|build|tests?|release|deploy|backups?|cache|report|review|import|export|search"
+    r"|support|update|design|style) (?!(?:the|an?|it|all|this|that|whether|if|how)\b)"
+    r"(?:\w+ ){1,3}?(?:is|are|moved|lives?|runs?|go|goes|rotate|expire|takes?)\b",
+    re.IGNORECASE,
+)
 _PLEASE = regex(r"\W*(?:so |and |then )*(?:please|pls|plz)\b", re.IGNORECASE)
 _VETOES = (_OF_THE_MOMENT, _NOT_YET, _OF_OTHERS)
 _NO_MORE = regex(r"\A\W*no \w.{2,60}? any ?more\b", re.IGNORECASE)
@@ -301,6 +308,8 @@ def _without(lead: re.Pattern[str], text: str) -> str:
 
 
 def _is_ordered(said: str) -> bool:
+    if _NOUN_FIRST.match(said):
+        return False
     return _PLEASE.match(said) is not None or any(map(is_order, sentences(said)))
 
 
@@ -387,6 +396,8 @@ def _differs(newer: Read, older: Read) -> bool:
     if len(shared) >= _ENOUGH:
         return bool(kinds or names or (newer.times - older.times and older.times - newer.times))
     about = shared & newer.topic
+    if names and about & older.topic and newer.tokens[0] == older.tokens[0] == "we":
+        return True
     return any(about if kind >= 0 else about & older.topic for kind in kinds)
 
 
