@@ -56,7 +56,9 @@ _WORKS = frozenset("works work runs passes builds starts boots loads responds".s
 _AGAIN = frozenset("again now fine everywhere today finally".split())
 _ENVIRONMENTS = frozenset("staging prod production live test dev".split())
 _ARRIVED = frozenset("arrived came landed passed".split())
-_GAVE = frozenset("sent gave delivered provided handed shipped brought supplied issued".split())
+_GAVE = frozenset(
+    "sent gave delivered provided handed shipped brought supplied issued granted".split()
+)
 _GOT = frozenset("got received have".split())
 _WE = frozenset(("we", "i"))
 _OURS = frozenset(("us", "me"))

@@ -33,7 +33,8 @@ GIVES_REASON = regex(
 )
 # So ends a sentence that states something and then asks for something else, or says who wanted it.
 ASIDE = regex(
-    r",? (?:can|could|would|will) you\b[^.!]*$|, \w+ (?:complained|insisted|asked(?: for it)?)\W*$",
+    r",? (?:can|could|would|will) you\b[^.!]*$|, \w+ (?:complained|insisted"
+    r"|asked(?: for it)?|wanted (?:it|that|this))\W*$",
     re.IGNORECASE,
 )
 # So a sentence makes a rule of the one before it.

@@ -229,6 +229,7 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         ("the review of the licences is through the first half", []),
         ("Mews finally sent the prod API key, I put it in the secrets", [MEWS]),
         ("Mews sent us the sandbox API key", []),
+        ("Mews granted us the prod API key", [MEWS]),
         ("Rene is back from sick leave", [RENE]),
         ("Rene is back at it with 40 comments", []),
         ("Sol is back", []),

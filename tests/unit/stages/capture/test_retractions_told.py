@@ -69,6 +69,10 @@ def test_a_change_of_what_a_memory_tells_is_kept(said):
         ("btw, the session timeout is 60 minutes now", "the session timeout is 60 minutes now"),
         ("session timeout is 60 minutes now, please adapt it", "session timeout is 60 minutes now"),
         (
+            "session timeout is 60 minutes now, security wanted it",
+            "session timeout is 60 minutes now",
+        ),
+        (
             "works. right, so gauges report every 120 seconds from now on, fix should_alert",
             "gauges report every 120 seconds from now on",
         ),
