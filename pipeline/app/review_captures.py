@@ -12,6 +12,7 @@ from ...sinks.project.checkouts import Checkouts
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.closings import Closing, find_closings, meant_by
+from ...stages.capture.retractions import is_outdated
 from ...stages.capture.review import Statement
 from ...stages.ports import Recall
 from ...stages.statements.open_work import OUTCOME, RESOLVED, is_open
@@ -84,9 +85,9 @@ class ReviewCaptures:
         return closed
 
     async def _outdates(self, event: ReviewRequested, statement: Statement) -> bool:
-        """Whether a statement says that what a memory of the project tells is no more."""
+        """Whether a statement says that what a memory of the project tells is otherwise now."""
         hits = await self._like(event, statement.note.text, scopes=(event.place.project,))
-        return review.outdated(statement.note.text, hits)
+        return is_outdated(statement.note.text, hits)
 
     async def _keep_if_new(
         self, event: ReviewRequested, statement: Statement, kept: list[str], closed: list[Memory]

@@ -48,12 +48,17 @@ _THERE = frozenset(
 # These end a clause, or it says where or how something is.
 _ENDS_THERE = frozenset("in out up through".split())
 _AFTER_THERE = frozenset("now again place here there since today yesterday finally too".split())
+_AFTER_BACK = _AFTER_THERE | {"from"}
+# A review that is through is what somebody waits for whose words are "until it is finished".
+_AS_MUCH = {"through": ("through", "finished", "done", "completed", "over", "passed")}
 _AFTER_OVER = _AFTER_THERE - {"place", "here", "there"}
 _WORKS = frozenset("works work runs passes builds starts boots loads responds".split())
 _AGAIN = frozenset("again now fine everywhere today finally".split())
 _ENVIRONMENTS = frozenset("staging prod production live test dev".split())
 _ARRIVED = frozenset("arrived came landed passed".split())
-_GAVE = frozenset("sent gave delivered provided handed shipped brought supplied issued".split())
+_GAVE = frozenset(
+    "sent gave delivered provided handed shipped brought supplied issued granted".split()
+)
 _GOT = frozenset("got received have".split())
 _WE = frozenset(("we", "i"))
 _OURS = frozenset(("us", "me"))
@@ -179,9 +184,9 @@ def _closings(said: str) -> Iterator[Closing]:
     if len(spelled) > _MOST_WORDS or said.endswith("?") or _NO_REPORT.search(said):
         return
     line = _ADDRESS.sub(" ", " ".join(said.split()))
-    if free := _FREE.match(line):
-        if what := _named(spelled_words(free["what"])):
-            yield Closing(said, what)
+    if free := [one for clause in _CLAUSE.split(line) if (one := _FREE.match(clause))]:
+        told = (_named(spelled_words(one["what"])) for one in free)
+        yield from (Closing(said, what) for what in told if what)
         return
     if any(map(is_negation, spelled)):
         return
@@ -250,11 +255,18 @@ def _state(said: str, before: Sequence[str], after: Sequence[str], verb: str) ->
         return _plain(said, (*before, *(word for word in rest if word not in _BACK)))
     if state == "closed" and _names_ticket(before):
         return _plain(said, (*before, *rest))
-    if not _named(before):
-        return None
+    return _turned(said, before, rest, state) if _named(before) else None
+
+
+def _turned(said: str, before: Sequence[str], rest: Sequence[str], state: str) -> Closing | None:
+    """That ``before`` is there, or back, or what ``state`` says was done to it."""
     if state in _THERE and _is_there(state, rest):
         return _arrival(said, _named((*before, *rest)), state, before)
-    return Closing(said, _named((*before, *rest)), state) if is_past(state) else None
+    if state == "back" and (not rest or rest[0] in _AFTER_BACK):
+        rest = ()
+    elif not is_past(state):
+        return None
+    return Closing(said, _named((*before, *rest)), state)
 
 
 def _is_ended(state: str, rest: Sequence[str]) -> bool:
@@ -356,8 +368,11 @@ def _names_all(closing: Closing, memory: Memory) -> bool:
     wait = wait_of(memory.content)
     if not closing.what <= wait.words:
         return False
-    if not closing.how or wait.awaits(closing.how, closing.what, closing.who):
+    hows = _AS_MUCH.get(closing.how, (closing.how,))
+    if not closing.how or any(wait.awaits(how, closing.what, closing.who) for how in hows):
         return True
+    if closing.how == "back":
+        return closing.what <= wait.topic and (wait.is_absence or wait.denies(closing.how))
     is_by_whom = closing.who <= wait.words
     is_anybody = len(closing.what) > 1 and closing.who.isdisjoint(wait.words)
     if (is_by_whom or is_anybody) and wait.hinders(closing.how, closing.what):

@@ -18,14 +18,15 @@ from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ...config.patterns import regex
 from ..language.topics import retrieval_words
-from ..language.words import FROM_NOW_ON, is_negation, words
-from ..statements.comparison import changes, contradicts
+from ..language.words import is_negation, words
+from ..statements.comparison import contradicts
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
 from .closings import MOST_SAID, Closing, find_closings
-from .retractions import KINDS, says_more, taken_back
-from .statement_classifier import find_all, is_supposed
+from .retractions import KINDS, find_changes, says_more, taken_back, tells_change
+from .statement_classifier import find_all
+from .statements import statements as sentences_of
 from .task_record import MAX_TEXT_CHARS, within
 
 _READ_CHARS = 10_000
@@ -39,14 +40,6 @@ _CHANGES = regex(
     r"\b(?:rather than|switch(?:ed)?|replac\w+|chang\w+|drop(?:ped)?|revert\w*|moved?|anymore"
     r"|migrat\w+)\b",
     re.IGNORECASE,
-)
-_IS_OTHERWISE_NOW = regex(
-    rf"\b(?:now|no longer|any ?more|{FROM_NOW_ON}|as of|these days|(?:was|were|been|we) "
-    r"(?:moved|switched|replaced|dropped|migrated))\b",
-    re.IGNORECASE,
-)
-_OF_OTHERS = regex(
-    r"\b(?:they|he|she|somebody|someone|competit\w+)\b(?!.*\b(?:we|our|us)\b)", re.IGNORECASE
 )
 # What a resolution and its blocker share at least, and how far it must be ahead of the next one.
 _SURELY_ABOUT = 0.9
@@ -92,9 +85,22 @@ def find_statements(
             found += [
                 Statement(note=note, role=message.role, said_at_ms=message.said_at_ms, file=file)
                 for part in _parts(message)
-                for note in find_all(part, role=message.role)
+                for note in _noted(part, message.role)
             ]
     return tuple(found)
+
+
+def _noted(part: str, role: str) -> list[Noted]:
+    """What is noteworthy in ``part``, and what the user says to have changed beside that.
+
+    A sentence that is noteworthy and no more is read as the change that it tells.
+    """
+    noted = list(find_all(part, role=role))
+    for told in find_changes(part) if role == "user" else ():
+        over = [one for one in noted if one.start < told.end and told.start < one.end]
+        if all(not one.earned and len(sentences_of(one.text)) == 1 for one in over):
+            noted = [*(one for one in noted if one not in over), told]
+    return sorted(noted, key=lambda one: one.start)
 
 
 def _parts(message: Message) -> tuple[str, ...]:
@@ -179,24 +185,10 @@ def _may_change(text: str) -> bool:
     return _CHANGES.search(text) is not None or any(map(is_negation, words(text)))
 
 
-def outdated(text: str, hits: Iterable[Hit]) -> bool:
-    """Whether ``text`` states that something is no more which one of ``hits`` says is so.
-
-    What tells of a change is kept for that alone, whether or not it has the form of a rule.
-    """
-    return any(changes(text, hit.memory.content) for hit in hits if hit.memory.namespace != "tasks")
-
-
 def may_outdate(said: Statement) -> bool:
     """Whether the user says, in earnest and not of others, that something is otherwise now."""
-    text = said.note.text
-    return (
-        said.role == "user"
-        and not (said.note.earned or said.note.doubted)
-        and _IS_OTHERWISE_NOW.search(text) is not None
-        and _OF_OTHERS.search(text) is None
-        and not is_supposed(text)
-    )
+    is_told = said.role == "user" and not (said.note.earned or said.note.doubted)
+    return is_told and tells_change(said.note.text)
 
 
 def repeats(text: str, others: Iterable[str]) -> bool:

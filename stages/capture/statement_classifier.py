@@ -39,6 +39,7 @@ from .statement_forms import (
     FEWEST_WORDS_OUTRIGHT,
     FRAGMENT,
     GIVES_REASON,
+    HALF_A_RULE,
     HINT,
     JOINS,
     LEADS_TO_RULES,
@@ -218,7 +219,7 @@ def find_all(text: str, *, role: str) -> tuple[Noted, ...]:
     doubted: list[Statement] = []
     if role != "assistant":
         parts = statements(said_by(text, role), role="user")
-        doubted = [parts[at] for at in _doubted(parts)]
+        doubted = [parts[at] for at in unsure_places(parts)]
         stated = _stated(said_by(text, role))
         records = tuple(earned)
         earned += [noted for noted in stated if not _overlaps_any(noted, records)]
@@ -236,7 +237,7 @@ def find_all(text: str, *, role: str) -> tuple[Noted, ...]:
 
 def is_supposed(said: str) -> bool:
     """Whether ``said`` asks, proposes, reports or supposes something, or means it for once."""
-    plain = _plain(said)
+    plain = unquoted(said)
     return any(form.search(plain) for form in (*VETOES, SUPPOSES, DOUBTS))
 
 
@@ -247,23 +248,33 @@ def _overlaps_any(noted: Noted, others: Iterable[Noted | Statement]) -> bool:
 def _stated(own: str) -> list[Noted]:
     """The rules, choices and preferences that the user states in ``own``."""
     parts = statements(own, role="user")
-    model, doubted = load(), _doubted(parts)
+    model, doubted = load(), unsure_places(parts)
     found: list[Noted] = []
     lists_rules = all(part.is_item for part in parts)
     for at, (part, seen) in enumerate(zip(parts, every_feature(parts, role="user"), strict=True)):
         said, kind = _judged(part, model.worth(seen))
-        if at and MAKES_A_RULE.search(_plain(part.text)):
+        if at and MAKES_A_RULE.search(unquoted(part.text)):
             said, kind = _ruled(own, parts[at - 1], part)
         if not kind or at in doubted:
             continue
+        if at and HALF_A_RULE.search(said.text):
+            said = _with_subject(own, parts[at - 1], said)
         if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
             found.append(_noted_statement(_with_reason(own, said, parts[at + 1 :]), kind))
     return found
 
 
+def _with_subject(own: str, before: Statement, part: Statement) -> Statement:
+    """``part`` together with the sentence before it, which may say what it is about."""
+    apart = before.paragraph != part.paragraph or _asks(before.text, "user")
+    if apart or part.end - before.start > MAX_NOTED_CHARS:
+        return part
+    return part._replace(text=own[before.start : part.end], start=before.start)
+
+
 def _ruled(own: str, before: Statement, part: Statement) -> tuple[Statement, str]:
     """What ``before`` says, which ``part`` makes a rule; its kind is "" where it says nothing."""
-    said = _plain(before.text)
+    said = unquoted(before.text)
     both = before._replace(text=own[before.start : part.end], end=part.end)
     apart = before.paragraph != part.paragraph or len(both.text) > _MOST_CHARS
     return both, "" if apart or _is_no_statement(said, said, FEWEST_WORDS) else "pattern"
@@ -279,7 +290,7 @@ def _judged(part: Statement, worth: float) -> tuple[Statement, str]:
         return part, _kind_of(part, worth)
     start = joins.end()
     rest = part._replace(text=part.text[start:], start=part.start + start)
-    states = any(form.search(_plain(rest.text)) for form in SAYS.values())
+    states = any(form.search(unquoted(rest.text)) for form in SAYS.values())
     return rest, _kind_of(rest, worth) if states else ""
 
 
@@ -293,13 +304,13 @@ def _with_reason(own: str, part: Statement, following: Sequence[Statement]) -> S
     return part._replace(text=own[part.start : reason.end], end=reason.end)
 
 
-def _doubted(parts: Sequence[Statement]) -> frozenset[int]:
+def unsure_places(parts: Sequence[Statement]) -> frozenset[int]:
     """The places of those of ``parts`` that the message takes back, questions or supposes."""
-    if any(DOUBTS.search(_plain(part.text)) for part in parts):
+    if any(DOUBTS.search(unquoted(part.text)) for part in parts):
         return frozenset(range(len(parts)))
     doubted, supposed = set[int](), set[int]()
     for at, part in enumerate(parts):
-        if SUPPOSES.search(_plain(part.text)):
+        if SUPPOSES.search(unquoted(part.text)):
             supposed.add(part.paragraph)
         if part.paragraph in supposed or _is_questioned(parts, at):
             doubted.add(at)
@@ -308,18 +319,18 @@ def _doubted(parts: Sequence[Statement]) -> frozenset[int]:
 
 def _is_questioned(parts: Sequence[Statement], at: int) -> bool:
     """Whether the speaker asks in the next sentences whether it should be so, or denies it."""
-    following = [_plain(one.text) for one in parts[at + 1 : at + 3]]
+    following = [unquoted(one.text) for one in parts[at + 1 : at + 3]]
     return any(ASKS_BACK.search(said) or DENIES.search(said) for said in following)
 
 
-def _plain(said: str) -> str:
+def unquoted(said: str) -> str:
     """``said`` without what it quotes, with plain apostrophes."""
     return QUOTED.sub(" x ", said.translate(_APOSTROPHE))
 
 
 def _kind_of(part: Statement, worth: float) -> str:
     """Which kind of statement ``part`` is; "" where it earns nothing."""
-    said = _plain(part.text)
+    said = unquoted(part.text)
     outright = OUTRIGHT.search(said) is not None
     fewest = FEWEST_WORDS_OUTRIGHT if outright else FEWEST_WORDS
     if _is_no_statement(said, SPEAKS_FOR_SELF.sub(" ", said), fewest):

@@ -33,13 +33,20 @@ GIVES_REASON = regex(
 )
 # So ends a sentence that states something and then asks for something else, or says who wanted it.
 ASIDE = regex(
-    r",? (?:can|could|would|will) you\b[^.!]*$|, \w+ (?:complained|insisted|asked(?: for it)?)\W*$",
+    r",? (?:can|could|would|will) you\b[^.!]*$|, \w+ (?:complained|insisted"
+    r"|asked(?: for it)?|wanted (?:it|that|this))\W*$",
     re.IGNORECASE,
 )
 # So a sentence makes a rule of the one before it.
 MAKES_A_RULE = regex(
     r"^\W*(?:that|this)(?:'s| is) (?:how we|what we|the way we|the rule|our rule)\b"
     rf"(?=.*\b(?:{FROM_NOW_ON}|rule|always|here|in future)\b)",
+    re.IGNORECASE,
+)
+# So a rule begins whose subject the sentence before it has: "new rule: above 6 degrees".
+HALF_A_RULE = regex(
+    r"^\W*(?:(?:new|house|hard|team) )?(?:rule|convention|policy): ?"
+    r"(?:(?:only )?(?:above|below|over|under|from|after|within|up to|at (?:least|most))|\d)",
     re.IGNORECASE,
 )
 FEWEST_WORDS, FEWEST_WORDS_OUTRIGHT = 6, 4
@@ -174,7 +181,7 @@ _FORMS = {
         r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
         r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
         r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b"
-        r"(?: for the record)? ?[:,–—-]",
+        r"(?: for the record| (?:with|by) \w+(?: and \w+)?)? ?[:,–—-]",
         r"\blet's go with (?!(?:it|that|this|the|option|your|plan|a|b)\b)\w",
         r"\bwe(?:'re| are)? (?:leav(?:e|ing)) .{2,60} and (?:go|move|switch)(?:ing)? to\b",
         r"\bwe(?:'ve| have)?(?: just)? (?:moved|switched|migrated) from \S.{1,60} to \S",
@@ -198,7 +205,8 @@ _FORMS = {
         r"\bwe (?:will not|won't|are not going to|aren't going to|will only|'ll only|only) \w+",
         rf"\blet's (?:use|go|do|keep|stick|settle|drop|make|standardi[sz]e|store"
         rf"|put)\b.*{_CONTRAST}",
-        r"\b(?:is|are) (?:out|off the table|dead|final|settled|cancelled|deprecated)\b",
+        r"\b(?:is|are) (?:out(?! (?:of|in|today|sick|until|till|for|on|at)\b)|off the table"
+        r"|dead|final|settled|cancelled|deprecated)\b",
         r"\b\w+ it is(?: then)?\b(?=[,.;:!]|\W*$| (?:because|since|for))",
         r"\b(?:wins over|replaces|gets? replaced by|is replaced by|takes over from"
         r"|no longer supports?|supersedes)\b",
@@ -260,6 +268,7 @@ _FORMS = {
         r"|through)\b.*,? (?:not|never)\b",
         r"^\W*(?:new|all new) \w+ (?:always |must |need to |should always )*(?:go|goes|get|gets"
         r"|live|start|use|have|are|come)\b",
+        r"\bonly (?:from|in|on|via|through|by|with|over|after) [^,]{2,40}, (?:never|not)\b",
         r"\b(?:are|is|should be|must be|get|gets) always\b|\balways (?:in|go|goes|through|via|with"
         r"|live)\b",
         r"\b(?:immer|niemals|nie|toujours|jamais|siempre|nunca|sempre)\b",
@@ -320,6 +329,8 @@ SPEAKS_FOR_SELF = regex(
     r" (?:measure\w+|benchmarks?|tests?|numbers|figures|data|experiments?|analysis|results?"
     r"|metrics|profiling|traces)\b"
     r"|,? \bas (?:the |our )?\w+ (?:had |has )?(?:suggested|recommended|proposed|advised)(?=\W*$|,)"
+    r"|^\W*(?!(?:the|our|customer|client|vendor|it|he|she|they|somebody|someone)\b)\w+ insists: "
+    r"(?=.*\b(?:always|never|only)\b(?!.*\bbut\b))"
     r"|^[^,]{1,80}, but (?=(?:we|i)(?:'ve| have)? (?:decided|chose|agreed|settled|opted)\b)",
     re.IGNORECASE,
 )

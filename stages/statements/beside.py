@@ -31,6 +31,12 @@ _NOT_DECIDED = regex(
     r"|consider(?:s|ed|ing)?|dream(?:s|ed)?|thinks|maybe|perhaps|might|would|said no|back in) |\? $"
 )
 _NO_LONGER = regex(r" no longer (?P<old>(?:[^ ,;.]+ ){1,6}?)but ")
+# How something does just then: "the tests are green now", "the staging server is up again".
+_STATES = frozenset("green red down up broken failing passing flaky stuck slow fast busy".split())
+_OF_THE_MOMENT = regex(
+    rf" (?:is|are) (?:(?:all|still|now|again|finally|just) )*(?:{'|'.join(sorted(_STATES))}) "
+    r"(?:(?:now|again|today|since yesterday) )*(?=[,;:.!(]|and |but |$)"
+)
 _CHANGE = regex(
     r" (?:dropped|removed|retired|abandoned|stopped|moved|switched|migrated|changed|replaced|gone"
     rf"|no longer|instead|{FROM_NOW_ON}) "
@@ -88,7 +94,12 @@ _MOST_SENTENCES = 4
 
 def both_hold(newer: Statement, older: Statement) -> bool:
     """Whether the two plainly do not contradict each other, whatever else their words say."""
-    return _only_adds(newer, older) or _set_apart(newer, older)
+    return _only_adds(newer, older) or _set_apart(newer, older) or _is_passing(newer, older)
+
+
+def _is_passing(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` tells of a state of the moment, and ``older`` of none."""
+    return _STATES.isdisjoint(older.words) and _OF_THE_MOMENT.search(newer.line) is not None
 
 
 def leaves_in_force(newer: Statement, older: Statement) -> bool:

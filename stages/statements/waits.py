@@ -25,8 +25,8 @@ _PAST_ENDING = regex(r"\w{2,20}(?:ed|en|pt|ilt|ade)")
 _WAITS = regex(r"\b(?:until|till|before|unless|wait\w{0,3}|has to be|must be)\b", re.IGNORECASE)
 # After these comes what is not there.
 _LACKS = regex(
-    r"\b(?:until|till|unless|wait\w{0,3}(?: for| on)?|needs?|requires?|blocked (?:by|on)"
-    r"|depends on|held up by|no|without|lacks?|missing)\b",
+    r"\b(?:until|till|unless|wait\w{0,3}(?: for| on(?: \w+){1,2}? for\b| on)?|needs?|requires?"
+    r"|blocked (?:by|on)|depends on|held up by|no|without|lacks?|missing)\b",
     re.IGNORECASE,
 )
 _CLAUSAL = frozenset(("until", "till", "unless"))
@@ -35,6 +35,11 @@ _IS_LACKING = regex(
     r"\b(?:stuck|missing|pending|outstanding|overdue|delayed|held up|on hold"
     r"|not (?:yet )?(?:here|there|in|available|ready|online|live|enabled|activated|granted)"
     r"|(?:has|have)(?:n['\u2019]t| not) (?:arrived|come))\b",
+    re.IGNORECASE,
+)
+_IS_AWAY = regex(
+    r"\b(?:(?:on|takes) (?:\w+ )?(?:leave|holidays?|vacation|sabbatical)"
+    r"|(?:is|are) (?:away|absent|sick|ill)|off sick|out of office|not back)\b",
     re.IGNORECASE,
 )
 _CANNOT = regex(r"\b(?:cannot|can not|can['\u2019]t) (?P<act>[^,;:.?!]{2,90})", re.IGNORECASE)
@@ -79,6 +84,11 @@ class Wait:
     def topic(self) -> frozenset[str]:
         """What the first sentence begins with."""
         return self._read[0].topic if self._read else frozenset()
+
+    @property
+    def is_absence(self) -> bool:
+        """Whether somebody is away."""
+        return _IS_AWAY.search(self._begin) is not None
 
     def awaits(self, how: str, what: frozenset[str], who: frozenset[str]) -> bool:
         """Whether it waits for that to happen, and for ``who`` to do it, if it says by whom.

@@ -177,6 +177,11 @@ APPLE = memory(
 ATEX = memory("Cert for the ATEX enclosure stuck at Dekra till they get 2 more samples")
 DOMAIN = memory("The domain move is blocked: we need the auth code from the old registrar")
 REVIEW = memory("Release 3.2 waits for approval of the new contract by Nadia")
+PAPER = memory("The JOSS paper is blocked until the second reviewer answers.")
+LICENCES = memory("The 1.0 release is on hold until the review of licences is finished.")
+MEWS = memory("waiting on Mews for the prod API key, ticket MW-118820, opened 11 days ago")
+RENE = memory("Rene is on sick leave until the 4th, Sol covers.")
+OVER = (PAPER, LICENCES, MEWS, RENE)
 HELD_UP = (UPLOAD, STORE, STAGING, MIGRATION, PAYPAL, APPLE, ATEX, DOMAIN, REVIEW, RUNNER)
 
 
@@ -214,6 +219,24 @@ def closed(said, among=HELD_UP):
 )
 def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
     assert set(map(id, closed(said))) == {id(meant)}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("reviewer 2 answered, the JOSS paper isn't blocked any more", [PAPER]),
+        ("the review of the licences is through!", [LICENCES]),
+        ("the review of the licences is through the first half", []),
+        ("Mews finally sent the prod API key, I put it in the secrets", [MEWS]),
+        ("Mews sent us the sandbox API key", []),
+        ("Mews granted us the prod API key", [MEWS]),
+        ("Rene is back from sick leave", [RENE]),
+        ("Rene is back at it with 40 comments", []),
+        ("Sol is back", []),
+    ],
+)
+def test_what_is_through_sent_or_back_is_over(said, meant):
+    assert closed(said, OVER) == meant
 
 
 @pytest.mark.parametrize(

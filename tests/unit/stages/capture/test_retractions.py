@@ -5,6 +5,9 @@ from subcog.stages.capture.retractions import says_more, taken_back
 BLACK = "from now on we format with black"
 REDIS = "we'll go with Redis streams, not Kafka"
 
+HERE = "we're going with HERE for geocoding, Google Maps is out"
+BUN = "we'll use bun from now on, pnpm is out"
+
 LINT = "Always run the linter before you commit."
 PUSH = "From now on we never push to main directly."
 
@@ -26,6 +29,8 @@ PUSH = "From now on we never push to main directly."
         (REDIS, "actually Kafka it is after all, ops already runs it"),
         (REDIS, "no, we stay with Kafka"),
         (REDIS, "I changed my mind, let's keep Kafka"),
+        (HERE, "actually no, Google Maps it is after all"),
+        (BUN, "no wait, pnpm it is after all"),
     ],
 )
 def test_what_the_next_message_takes_back_is_found(stated, then):
@@ -41,6 +46,8 @@ def test_what_the_next_message_takes_back_is_found(stated, then):
         (BLACK, "nope, black is not installed"),
         (BLACK, "no, we don't use black for the notebooks"),
         (REDIS, "wait, why not Kafka?"),
+        (HERE, "actually HERE it is after all"),
+        (BUN, "actually pnpm is still in the Dockerfile, remove it"),
         (REDIS, "wait for the tests"),
         (REDIS, "forget the old consumer, delete it"),
         (REDIS, "actually Kafka is still running, stop it"),

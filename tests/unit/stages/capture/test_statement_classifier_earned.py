@@ -24,6 +24,8 @@ def kept(text, role="user"):
         ("we'll read the charset from the header and never guess it with chardet", "decisions"),
         ("settle it for good: everything in the database is UTC, timestamptz only", "decisions"),
         ("decision: we ship on thursdays", "decisions"),
+        ("decided with Jens: We use Polly for retries with backoff, 5 attempts", "decisions"),
+        ("Priya insists: terraform apply only from CI, never from a laptop", "patterns"),
         ("Rule: never run `cargo update` without -p, it broke the build twice", "patterns"),
         ("We decided that TLS_VERIFY must never be false, not even in dev", "decisions"),
         ("we leave Fly.io and go to Hetzner", "decisions"),
@@ -98,6 +100,8 @@ def test_what_leads_to_a_statement_is_left_out(lead):
         "ok so we're moving on to the next ticket, the header",
         "also the modal must only open once",
         "so far we use Redis, not NATS",
+        "Ute is out of office until monday",
+        "The customer insists: always answer on the same day, never later",
     ],
 )
 def test_questions_proposals_quotes_and_orders_for_once_are_not(text):
@@ -137,6 +141,12 @@ def test_a_reason_in_the_next_sentence_belongs_to_its_choice(text):
     assert kept(f"{text} Please update the docs.") == [("decisions", text)]
     first, _, _ = text.partition(". ")
     assert kept(f"{text[:-1]}?") == [("decisions", f"{first}.")]
+
+
+def test_half_a_rule_is_kept_with_what_it_is_about():
+    said = "pre-cooling after harvest always alarms. so new rule: above 6 degrees for 20 minutes."
+    assert kept(f"Marta again. {said}") == [("patterns", said)]
+    assert kept(f"Marta again.\n\n{said[41:]}") == [("patterns", said[44:])]
 
 
 def test_the_agents_prose_is_a_point_and_no_memory():

@@ -519,3 +519,17 @@ def test_what_is_back_may_still_be_missing_elsewhere():
     assert not contradicts("The monthly plan is back", "There is no monthly plan for teams")
     assert not contradicts("The server is back", "No server restarts on Fridays")
     assert not contradicts("The yearly plan is back", "No monthly plan, refunds were a pain")
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "denied"),
+    [
+        ("the e2e tests are green now", "The e2e tests are Playwright.", False),
+        ("the staging server is up again now", "The staging server is stg.haulix.internal.", False),
+        ("the staging server is down, restart it", "The staging server is stg.haulix.io.", False),
+        ("the staging server is up again now", "The staging server is down.", True),
+        ("the staging server is stg2.haulix.io now", "The staging server is stg.haulix.io.", True),
+    ],
+)
+def test_a_state_of_the_moment_contradicts_nothing_but_another_one(newer, older, denied):
+    assert contradicts(newer, older) is denied
