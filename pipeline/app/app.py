@@ -42,7 +42,7 @@ from ...stages.language.code_names import code_names
 from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
-from ...stages.statements.comparison import amends, contradicts, says_same, settles
+from ...stages.statements.comparison import amends, contradicts, holds_beside, says_same, settles
 from ...stages.text.markup import parts_of
 from .archives import LazyArchive, RedactionCache
 from .captures import CaptureService
@@ -337,7 +337,7 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            judge=Judge(contradicts, settles, says_same),
+            judge=Judge(contradicts, settles, says_same, holds_beside),
             clock=self.clock,
             warning_keys=warning_keys,
             anchors=self.code.anchors,

@@ -36,12 +36,14 @@ class Judge(Struct, frozen=True):
     """What compares a text with an older one.
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more, ``says_same`` whether a text adds nothing to another one.
+    older one holds no more, ``says_same`` whether a text adds nothing to another one,
+    ``holds_beside`` whether it plainly speaks of another thing.
     """
 
     contradicts: Callable[[str, str], bool]
     settles: Callable[[str, str], bool]
     says_same: Callable[[str, str], bool]
+    holds_beside: Callable[[str, str], bool]
 
 
 class Comparison(Struct, frozen=True):

@@ -312,6 +312,11 @@ def contradicts(newer: str, older: str) -> bool:
     return claim_of(newer).contradiction(claim_of(older)) is not None
 
 
+def holds_beside(newer: str, older: str) -> bool:
+    """Whether ``newer`` plainly speaks of another thing than ``older``, or only adds to it."""
+    return claim_of(newer).holds_beside(claim_of(older))
+
+
 def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
     """Whether one of ``newer`` contradicts one of ``older``."""
     return any(contradicts(one, other) for one, other in product(newer, older))
