@@ -24,6 +24,7 @@ from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import TELLS_CHANGE, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import is_updated
+from .remainder import keeps_a_fact
 from .statement import Statement, sentences_of
 from .use import gives_up_what_is_used, is_over, moves_on
 
@@ -328,7 +329,9 @@ def settles(newer: str, older: str) -> bool:
     "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it. Not
     where something of ``older`` would be lost.
     """
-    return not says_more(older, newer) and changes(newer, older)
+    if says_more(older, newer) or keeps_a_fact(newer, older):
+        return False
+    return changes(newer, older)
 
 
 def changes(newer: str, older: str) -> bool:
