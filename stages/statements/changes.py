@@ -50,10 +50,10 @@ _MOVED = _any(
 _OVER = _any(
     "gone,dead,history,obsolete,deprecated,retired,discontinued,abandoned,decommissioned,shut down,"
     "switched off,torn down,sunset,phased out,abolished,scrapped,out of the picture,no more,"
-    "outdated,disbanded"
+    "outdated,disbanded,cancelled(?! (?:to|th|ne|on|fo)),canceled(?! (?:to|th|ne|on|fo))"
 )
 _ENDED = _any(
-    "removed,dropped,deleted,killed,turned off,cancell?ed,replaced,superseded,ditched,thrown out,"
+    "removed,dropped,deleted,killed,turned off,replaced,superseded,ditched,thrown out,"
     "archived,closed,lifted,unplugged,dissolved,disappeared,vanished,ended"
 )
 _IS = _any("is,are,was,were,has been,have been,had been,got,has,have")

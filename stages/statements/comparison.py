@@ -23,7 +23,7 @@ from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import TELLS_CHANGE, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
-from .frame import is_updated
+from .frame import is_of_it, is_revalued, is_updated
 from .remainder import keeps_a_fact
 from .statement import Statement, sentences_of
 from .use import gives_up_what_is_used, is_over, moves_on
@@ -128,7 +128,7 @@ class Sentence:
         words = spelled_words(text)
         self.subject = frozenset(map(canonical, words)) - ADDS_NO_SUBJECT
         self._tells_change = not TELLS_CHANGE.isdisjoint(words) or "\u2192" in text
-        self.least = max(1, _SHARED * len(self.subject))
+        self.least = max(1, int(_SHARED * len(self.subject)))
 
     @cached_property
     def read(self) -> Statement:
@@ -214,7 +214,10 @@ class Claim:
 
 
 def _is_near(newer: Sentence, older: Sentence) -> bool:
-    if len(newer.subject & older.subject) >= max(newer.least, older.least):
+    shared = len(newer.subject & older.subject)
+    if shared >= max(newer.least, older.least):
+        return True
+    if shared >= newer.least and is_of_it(newer.read, older.read):
         return True
     return bool(newer.gone & older.subject) and gives_up_what_is_used(newer.read, older.read)
 
@@ -240,6 +243,8 @@ def may_contradict(newer: Statement, older: Statement) -> bool:
     """Whether the two may speak of the same: soon computed, and false for most pairs."""
     shared = newer.heavy & older.heavy
     if len(shared) >= _SHARED * max(1, len(newer.heavy), len(older.heavy)):
+        return True
+    if is_of_it(newer, older):
         return True
     if shared.isdisjoint(newer.names):
         return False
@@ -280,7 +285,8 @@ def _plainly_agree(pair: Pair) -> bool:
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     plain = pair.gives_up or pair.turns_over or pair.brings_back
-    return plain or is_updated(pair.newer, pair.older) or moves_on(pair.newer, pair.older)
+    told = (is_updated, is_revalued, moves_on)
+    return plain or any(test(pair.newer, pair.older) for test in told)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:

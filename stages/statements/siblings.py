@@ -247,7 +247,7 @@ def _places(statement: Statement) -> frozenset[str]:
 
 def _proper(statement: Statement, words: Iterable[str]) -> frozenset[str]:
     named = (canonical(word) for word in words if word.isalpha() and not is_technology(word))
-    return statement.names.intersection(named)
+    return frozenset(statement.names.intersection(named))
 
 
 def _done_to_another(newer: Statement, older: Statement) -> bool:

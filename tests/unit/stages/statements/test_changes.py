@@ -20,6 +20,7 @@ def replaced(text):
         ("We dropped Prometheus, metrics go to Datadog", {"prometheus"}),
         ("Kim has left, Kar releases from now on", {"kim"}),
         ("NATS replaced RabbitMQ as the queue", {"rabbitmq"}),
+        ("Heron uses Jira now, Linear is cancelled", {"linear"}),
         ("lumen.yaml has been renamed to config.toml", {"lumen.yaml"}),
         ("With no downtime we moved from Postgres to MySQL", {"postgresql"}),
         ("We do not use Jenkins since we moved from Jenkins to CircleCI", {"jenkins"}),
@@ -36,6 +37,7 @@ def test_what_is_no_more_is_found(text, gone):
     "text",
     [
         "Deleted users cannot be restored",
+        "The standup is cancelled today",
         "There is no way to restore a deleted project",
         "PDFs are archived in the bucket",
         "Quiet hours are from 22:00 to 06:00",
