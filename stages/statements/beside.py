@@ -13,6 +13,7 @@ from ..language.words import FROM_NOW_ON
 from .canonical import SURROUNDINGS, TIMES, UNITS, canonical
 from .contradiction import Pair
 from .frame import SAYS_NOW
+from .remainder import keeps_a_fact
 from .siblings import ARTICLES, qualified_apart, set_apart
 from .statement import TESTS, Statement, sentences_of
 from .use import is_over, only_tells_of_it
@@ -96,6 +97,9 @@ def leaves_part(newer: str, older: str) -> bool:
     )
     pairs = tuple(product(ours, theirs))
     if any(_is_of_a_part(*pair) for pair in pairs):
+        return True
+    told = any(phrase & two.stated for one, two in pairs for phrase in one.replaced)
+    if told and keeps_a_fact(newer, older):
         return True
     return any(only_tells_of_it(*pair) for pair in pairs) and not any(
         is_over(*pair) for pair in pairs

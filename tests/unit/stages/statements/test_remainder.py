@@ -1,5 +1,6 @@
 import pytest
 
+from subcog.stages.statements.beside import leaves_part
 from subcog.stages.statements.comparison import contradicts, settles
 from subcog.stages.statements.remainder import keeps_a_fact
 
@@ -62,6 +63,7 @@ def test_what_states_another_fact_is_contradicted_and_not_replaced(older: str, n
     assert keeps_a_fact(newer, older)
     assert contradicts(newer, older)
     assert not settles(newer, older)
+    assert leaves_part(newer, older)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,4 @@ def test_what_states_another_fact_is_contradicted_and_not_replaced(older: str, n
 def test_what_states_nothing_else_is_replaced(older: str, newer: str) -> None:
     assert not keeps_a_fact(newer, older)
     assert settles(newer, older)
+    assert not leaves_part(newer, older)
