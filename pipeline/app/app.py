@@ -42,6 +42,7 @@ from ...stages.language.code_names import code_names
 from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
+from ...stages.statements.beside import leaves_part
 from ...stages.statements.comparison import amends, contradicts, holds_beside, says_same, settles
 from ...stages.text.markup import parts_of
 from .archives import LazyArchive, RedactionCache
@@ -337,7 +338,7 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            judge=Judge(contradicts, settles, says_same, holds_beside),
+            judge=Judge(contradicts, settles, says_same, holds_beside, leaves_part),
             clock=self.clock,
             warning_keys=warning_keys,
             anchors=self.code.anchors,

@@ -37,13 +37,15 @@ class Judge(Struct, frozen=True):
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
     older one holds no more, ``says_same`` whether a text adds nothing to another one,
-    ``holds_beside`` whether it plainly speaks of another thing.
+    ``holds_beside`` whether it plainly speaks of another thing, and ``leaves_part`` whether a part
+    of what it contradicts holds.
     """
 
     contradicts: Callable[[str, str], bool]
     settles: Callable[[str, str], bool]
     says_same: Callable[[str, str], bool]
     holds_beside: Callable[[str, str], bool]
+    leaves_part: Callable[[str, str], bool]
 
 
 class Comparison(Struct, frozen=True):
