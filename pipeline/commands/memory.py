@@ -93,7 +93,10 @@ def _captured(answer: CaptureResult) -> Iterator[str]:
         yield f"  to undo that, run: {answer.undo}"
     if isinstance(other := answer.contradicts, Contradicted):
         yield f"  contradicts {other.id}: {shorten(other.content, 90)}"
-        yield f"  to replace it, run: {answer.offer}"
+        if isinstance(answer.offer, str):
+            yield f"  to replace it, run: {answer.offer}"
+        else:
+            yield "  a part of that may hold: both are kept"
     if answer.redactions:
         yield f"  redacted: {', '.join(answer.redactions)}"
         if answer.reason:

@@ -28,6 +28,7 @@ _LEAVES_REST = regex(
     r"|(?:everything|everyone|all) else"
     r"|(?<!like )the (?:rest|others?)|as before|apart from|except|(?:only|just) (?:for|in|on)) "
 )
+_EXCEPTION = regex(r" (?:(?:an?|one|the|only|new|but) )*exceptions? ")
 _NOT_DECIDED = regex(
     r" (?:asked (?:for|if|whether)|propos(?:es?|ed|al)|suggest(?:s|ed|ion)?|nothing (?:is )?decided"
     r"|consider(?:s|ed|ing)?|dream(?:s|ed)?|thinks|maybe|perhaps|might|would|said no|back in) |\? $"
@@ -90,7 +91,8 @@ def leaves_in_force(newer: Statement, older: Statement) -> bool:
 
 def leaves_part(newer: str, older: str) -> bool:
     """Whether ``newer``, which contradicts ``older``, leaves a part of it in force."""
-    if says_more(older, newer) or _LEAVES_REST.search(Statement(newer).line):
+    line = Statement(newer).line
+    if says_more(older, newer) or _LEAVES_REST.search(line) or _EXCEPTION.match(line):
         return True
     ours, theirs = (
         tuple(map(Statement, sentences_of(one, _MOST_SENTENCES))) for one in (newer, older)
