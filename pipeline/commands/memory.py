@@ -23,7 +23,7 @@ from ...bus.results import (
     TopicsResult,
 )
 from ...bus.sessions import FoundSessions
-from ...bus.values import NAMESPACES
+from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
 from .shared import (
@@ -196,7 +196,10 @@ def list_command(since: str | None, until: str | None, **wanted: Any) -> None:
         return
     for memory in answer.memories:
         written = f"{memory.created_at:%Y-%m-%dT%H:%M}Z  {memory.namespace:<11} {memory.id}"
-        click.echo(f"{written}{by(memory.author)}{'  kept by itself' if memory.automatic else ''}")
+        tags = map(str.casefold, memory.tags)
+        closed = memory.namespace in TO_DO and not CLOSED_TAGS.isdisjoint(tags)
+        marks = "  kept by itself" * memory.automatic + "  closed" * closed
+        click.echo(f"{written}{by(memory.author)}{marks}")
         click.echo(f"      {shorten(memory.content, 100)}")
         if memory.contradicts:
             click.echo(f"      contradicts {memory.contradicts}")
