@@ -178,6 +178,11 @@ _SAYS_NEW = regex(
     )
     + " "
 )
+TELLS_NEW = frozenset(
+    "now instead moved changed switched raised lowered upgraded extended shortened reduced "
+    "increased bumped".split()
+)
+"""Words of which a line has one if it gives a value that holds from now on."""
 
 
 def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[tuple[str, bool]]:

@@ -108,6 +108,7 @@ def _counted_apart(newer: Statement, older: Statement) -> bool:
     ours, theirs = _counted(newer), _counted(older)
     return any(
         ours[head].isdisjoint(theirs[head])
+        and not _takes_over(newer, older, ours[head], theirs[head])
         and not _names_one(newer, head, theirs[head])
         and not _names_one(older, head, ours[head])
         for head in ours.keys() & theirs.keys()
@@ -148,6 +149,17 @@ def _does(word: str) -> bool:
     return is_deed and word not in UNITS and word not in TIMES and word not in LIGHT
 
 
+def _takes_over(
+    newer: Statement, older: Statement, ours: frozenset[str], theirs: frozenset[str]
+) -> bool:
+    """Whether all that differs is which one it is, and that is new: "server 4 hosts it now"."""
+    if not newer.is_new:
+        return False
+    said = frozenset(map(canonical, SAYS_NOW.sub(" ", newer.line).split()))
+    known = frozenset(map(canonical, older.words))
+    return said - known - ARTICLES <= ours and known - said - ARTICLES <= theirs
+
+
 def _names_one(statement: Statement, head: str, ones: frozenset[str]) -> bool:
     pairs = pairwise(statement.tokens)
     return any(word in ones and canonical(before) == head for before, word in pairs)
@@ -160,7 +172,12 @@ def _called_apart(newer: Statement, older: Statement) -> bool:
     """Whether the subjects are one noun with another word beside it in each."""
     ours, theirs = _called(newer), _called(older)
     said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
-    return any(ours[head] - known and theirs[head] - said for head in ours.keys() & theirs.keys())
+    return any(
+        ours[head] - known
+        and theirs[head] - said
+        and not _takes_over(newer, older, ours[head], theirs[head])
+        for head in ours.keys() & theirs.keys()
+    )
 
 
 def _called(statement: Statement) -> dict[str, frozenset[str]]:

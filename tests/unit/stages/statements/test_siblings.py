@@ -51,6 +51,7 @@ def test_what_is_said_of_another_of_its_kind_changes_nothing(older: str, newer: 
         ("Cranes 4 and 5 lift 40 t", "Crane 5 lifts 60 t now instead of 40 t"),
         ("The batch importer sends 500 rows at once", "The batch importer sends 300 rows at once"),
         ("The pipeline in Tenerife runs on Airflow", "The Tenerife pipeline moved to Prefect"),
+        ("Server 3 hosts the wiki", "Server 4 hosts the wiki now"),
         ("Bea leads the search team.", "Viktor leads the search team."),
         (
             "react 17 for now because of the editor",
