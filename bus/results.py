@@ -166,8 +166,9 @@ class CaptureResult(Result, frozen=True, kw_only=True):
     """``capture``, ``update``, and ``supersede`` by a text: what became of it.
 
     ``version`` is there for ``update`` and ``supersede``, ``supersedes`` where it has one;
-    ``offer`` is a command that would let the new memory replace the contradicted one. ``replaced``
-    is one that it has replaced, since its text says so itself, and ``undo`` brings that one back.
+    ``offer`` is a command that would let the new memory replace the contradicted one, where nothing
+    of that may hold. ``replaced`` is one that it has replaced, since its text says so itself, and
+    ``undo`` brings that one back.
     ``was_forgotten`` is there, and true, where this text had been forgotten.
     """
 

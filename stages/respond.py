@@ -204,7 +204,7 @@ def kept_line(kept: Kept, marked: Marked) -> str:
     if kept.supersedes:
         line += f"; it replaces {kept.supersedes}; to undo that: subcog restore {kept.supersedes}"
     if kept.contradicts:
-        line += f"; it contradicts {kept.contradicts}; if that is out of date: "
+        line += f"; it contradicts {kept.contradicts}; if nothing of that holds: "
         line += f"subcog supersede {kept.contradicts} {kept.memory_id}"
     if kept.redactions:
         line += f"; left out of it: {', '.join(sorted(set(kept.redactions)))}"

@@ -17,7 +17,8 @@ from subcog.bus.events import (
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
 from subcog.sinks.memories.comparison import Judge
 from subcog.sinks.memories.repository import Archive
-from subcog.stages.statements.comparison import contradicts, says_same, settles
+from subcog.stages.statements.beside import leaves_part
+from subcog.stages.statements.comparison import contradicts, holds_beside, says_same, settles
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92
@@ -87,7 +88,7 @@ def make_archive(folder: Path, clock: FakeClock) -> Archive:
         make_store(folder / "subcog.duckdb", clock),
         model_folder=None,
         merge_similarity=MERGE_SIMILARITY,
-        judge=Judge(contradicts, settles, says_same),
+        judge=Judge(contradicts, settles, says_same, holds_beside, leaves_part),
         clock=clock,
     )
 

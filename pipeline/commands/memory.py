@@ -23,7 +23,7 @@ from ...bus.results import (
     TopicsResult,
 )
 from ...bus.sessions import FoundSessions
-from ...bus.values import NAMESPACES
+from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
 from ..cli.counts import degraded_search
@@ -94,7 +94,10 @@ def _captured(answer: CaptureResult) -> Iterator[str]:
         yield f"  to undo that, run: {answer.undo}"
     if isinstance(other := answer.contradicts, Contradicted):
         yield f"  contradicts {other.id}: {shorten(other.content, 90)}"
-        yield f"  to replace it, run: {answer.offer}"
+        if isinstance(answer.offer, str):
+            yield f"  to replace it, run: {answer.offer}"
+        else:
+            yield "  a part of that may hold: both are kept"
     if answer.redactions:
         yield f"  redacted: {', '.join(answer.redactions)}"
         if answer.reason:
@@ -194,7 +197,10 @@ def list_command(since: str | None, until: str | None, **wanted: Any) -> None:
         return
     for memory in answer.memories:
         written = f"{memory.created_at:%Y-%m-%dT%H:%M}Z  {memory.namespace:<11} {memory.id}"
-        click.echo(f"{written}{by(memory.author)}{'  kept by itself' if memory.automatic else ''}")
+        tags = map(str.casefold, memory.tags)
+        closed = memory.namespace in TO_DO and not CLOSED_TAGS.isdisjoint(tags)
+        marks = "  kept by itself" * memory.automatic + "  closed" * closed
+        click.echo(f"{written}{by(memory.author)}{marks}")
         click.echo(f"      {shorten(memory.content, 100)}")
         if memory.contradicts:
             click.echo(f"      contradicts {memory.contradicts}")

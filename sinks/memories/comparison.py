@@ -40,13 +40,17 @@ class Judge(Struct, frozen=True):
     """What compares a text with an older one.
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more, ``says_same`` whether a text adds nothing to another one. ``lifts``
-    tells whether a memory that contradicts an older one takes a rule of it back.
+    older one holds no more, ``says_same`` whether a text adds nothing to another one,
+    ``holds_beside`` whether it plainly speaks of another thing, and ``leaves_part`` whether a part
+    of what it contradicts holds. ``lifts`` tells whether a memory that contradicts an older one
+    takes a rule of it back.
     """
 
     contradicts: Callable[[str, str], bool]
     settles: Callable[[str, str], bool]
     says_same: Callable[[str, str], bool]
+    holds_beside: Callable[[str, str], bool]
+    leaves_part: Callable[[str, str], bool]
     lifts: Callable[[Memory, Memory], bool] = _takes_back
 
 

@@ -123,16 +123,19 @@ class Contradictions:
         return denied[:_READ]
 
     def _may_be_denied(self, other: Memory, memory: Memory) -> bool:
-        """Whether ``other`` holds, was said before ``memory``, and is not contained in it.
+        """Whether ``other`` holds, was said before ``memory``, and speaks of the same.
 
-        The model knows English alone, and finds most short statements of another language at odds.
+        What ``memory`` contains it does not deny. The model knows English alone, and finds most
+        short statements of another language at odds.
         """
         if not (may_be_denied(other, memory) and other.holds(self._clock())):
             return False
         if not language_of(other.content) == language_of(memory.content) == ENGLISH:
             return False
         is_older = other.updated_at < memory.updated_at
-        return is_older and not self._judge.says_same(other.content, memory.content)
+        if not is_older or self._judge.says_same(other.content, memory.content):
+            return False
+        return not self._judge.holds_beside(memory.content, other.content)
 
 
 def _contradicts_any(memory: Memory) -> bool:

@@ -25,6 +25,7 @@ from ...bus.values import Memory, Scope
 from ..models.encoder import Encoder
 from ..store.rows import Row
 from ..store.store import Store
+from .comparison import Judge
 
 # How far a chain of superseded memories is followed to find a cycle.
 _MAX_CHAIN = 1000
@@ -36,9 +37,12 @@ class Lifecycle:
     Each method raises ``StoreUnavailable`` where the store cannot be used.
     """
 
-    def __init__(self, store: Store, *, encoder: Encoder, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Store, *, encoder: Encoder, judge: Judge, clock: Callable[[], datetime]
+    ) -> None:
         self._store = store
         self._encoder = encoder
+        self._judge = judge
         self._clock = clock
         self.write_lock = anyio.Lock()
 
@@ -122,7 +126,8 @@ class Lifecycle:
     async def restore(self, event: RestoreRequested) -> tuple[Event, ...]:
         """Bring a memory back into force, with the text of ``event.version`` if one is given.
 
-        The newest word counts: what had superseded it holds less than what somebody restores.
+        The newest word counts: what had superseded it holds less than what somebody restores. But
+        of a text that was outdated in part it is wanted for the rest, and stays as old as it was.
         """
         async with self.write_lock:
             memory = await self.find(event.id, event.scopes)
@@ -139,14 +144,25 @@ class Lifecycle:
                 wanted = _last_worded(versions[event.version], history)
             restored = self._restored(memory, wanted, event.version)
             follower = await self._follower(memory, event.scopes)
-            if event.undoes:
-                restored = replace(restored, updated_at=wanted.updated_at)
-            elif follower is not None:
+            if follower is None:
+                return await self._commit(event.trace, self._dated(restored, wanted, event))
+            unlinked = await self._without_link(follower, memory, event)
+            if not event.undoes and self._outdates_part(follower, restored):
+                history = await self._store.history(event.id, event.scopes)
+                restored = replace(restored, updated_at=_last_said(wanted, history).updated_at)
+                unlinked = replace(unlinked, contradicts=unlinked.contradicts or memory.id)
+            elif not event.undoes:
                 restored = replace(restored, contradicts=follower.id)
-            others = (
-                () if follower is None else (await self._without_link(follower, memory, event),)
-            )
-            return await self._commit(event.trace, restored, *others)
+            restored = self._dated(restored, wanted, event)
+            return await self._commit(event.trace, restored, unlinked)
+
+    def _dated(self, restored: Memory, wanted: Memory, event: RestoreRequested) -> Memory:
+        """``restored``, as old as ``wanted`` where something is undone."""
+        return replace(restored, updated_at=wanted.updated_at) if event.undoes else restored
+
+    def _outdates_part(self, newer: Memory, older: Memory) -> bool:
+        texts = newer.content, older.content
+        return self._judge.contradicts(*texts) and self._judge.leaves_part(*texts)
 
     def _restored(self, memory: Memory, wanted: Memory, version: int | None) -> Memory:
         return self._next(
@@ -240,13 +256,17 @@ def denied_by_successor(new: Memory, old: Memory) -> str | None:
 
 def _last_worded(wanted: Memory, history: Sequence[Memory]) -> Memory:
     """``wanted`` with the contradiction that was noted of its text, maybe in a later version."""
+    return replace(wanted, contradicts=_last_said(wanted, history).contradicts)
+
+
+def _last_said(wanted: Memory, history: Sequence[Memory]) -> Memory:
+    """The last version with the text of ``wanted`` before it was superseded."""
     said = [
         one
         for one in history
         if one.content_hash == wanted.content_hash and one.superseded_by is None
     ]
-    last = max(said, key=lambda one: one.version, default=wanted)
-    return replace(wanted, contradicts=last.contradicts)
+    return max(said, key=lambda one: one.version, default=wanted)
 
 
 def _missing(trace: str, memory_id: str) -> ChangeSettled:

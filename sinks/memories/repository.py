@@ -95,7 +95,7 @@ class Archive:
         self.topics = self.mentions.topics
         self.encoder = Encoder()
         self._fetched = MemoryCache(store.get_now)
-        self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
+        self.lifecycle = Lifecycle(store, encoder=self.encoder, judge=judge, clock=clock)
         self.captures = CaptureWriter(
             store,
             comparer=Comparer(

@@ -5,14 +5,16 @@ What is replaced is not shown any more: where both may hold, they had better sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import product
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
-from .canonical import LIGHT, SLOTS, SURROUNDINGS, TIMES, UNITS, canonical
+from .canonical import SURROUNDINGS, TIMES, UNITS, canonical
 from .contradiction import Pair
 from .frame import SAYS_NOW
+from .remainder import keeps_a_fact
+from .siblings import ARTICLES, qualified_apart, set_apart
 from .statement import TESTS, Statement, sentences_of
 from .use import is_over, only_tells_of_it
 
@@ -26,6 +28,7 @@ _LEAVES_REST = regex(
     r"|(?:everything|everyone|all) else"
     r"|(?<!like )the (?:rest|others?)|as before|apart from|except|(?:only|just) (?:for|in|on)) "
 )
+_EXCEPTION = regex(r" (?:(?:an?|one|the|only|new|but) )*exceptions? ")
 _NOT_DECIDED = regex(
     r" (?:asked (?:for|if|whether)|propos(?:es?|ed|al)|suggest(?:s|ed|ion)?|nothing (?:is )?decided"
     r"|consider(?:s|ed|ing)?|dream(?:s|ed)?|thinks|maybe|perhaps|might|would|said no|back in) |\? $"
@@ -70,22 +73,7 @@ _REASONS = frozenset(
         "support stability maintenance favour favor place addition future moment".split(),
     )
 )
-_ARTICLES = frozenset("the a an our its his her their your every each all any these those".split())
-_VERBS = frozenset(
-    "is are was were be been has have had must may can should will shall do does did go goes went "
-    "no not now run runs ran start starts happen happens live lives come comes came get gets need "
-    "needs moved moves switched changed use uses take takes stay stays".split()
-)
-_ENDS_SUBJECT = _VERBS | frozenset((",", ";", ":", "(", "\u2014", "\u2013"))
-_DAYS = frozenset(("day", "days"))
-_MOST_IN_SUBJECT = 6
-_SPEAKERS = frozenset("we i you they it he she there nobody everybody".split())
 _WHOLE = frozenset("all every each everything".split())
-_NUMBERED = regex(r"[a-z]{1,10}[-_#]?\d{1,6}(?:\.\d{1,3})*")
-_COUNTED = frozenset("rev revision version phase tier zone region shard level".split())
-_PREPOSITIONS = frozenset(SLOTS) | frozenset(
-    "during over from off per than and or but with".split()
-)
 _CLAUSE = regex(r"[;,:.()\u2013\u2014] ")
 _BEGINS_REASON = frozenset("because since as which who that never not for".split())
 _OWN_WORDS = 2
@@ -94,7 +82,7 @@ _MOST_SENTENCES = 4
 
 def both_hold(newer: Statement, older: Statement) -> bool:
     """Whether the two plainly do not contradict each other, whatever else their words say."""
-    return _only_adds(newer, older) or _set_apart(newer, older) or _is_passing(newer, older)
+    return _only_adds(newer, older) or set_apart(newer, older) or _is_passing(newer, older)
 
 
 def _is_passing(newer: Statement, older: Statement) -> bool:
@@ -107,20 +95,24 @@ def leaves_in_force(newer: Statement, older: Statement) -> bool:
     if any(pattern.search(newer.line) for pattern in (_ADDS, _LEAVES_REST, _NOT_DECIDED)):
         return True
     pair = Pair(newer, older)
-    if pair.around or pair.begin_apart or _set_apart(newer, older):
+    if pair.around or pair.begin_apart or set_apart(newer, older):
         return True
-    return any(test(newer, older) for test in (_qualified_apart, _gives_up_another, _is_of_a_part))
+    return any(test(newer, older) for test in (qualified_apart, _gives_up_another, _is_of_a_part))
 
 
 def leaves_part(newer: str, older: str) -> bool:
     """Whether ``newer``, which contradicts ``older``, leaves a part of it in force."""
-    if says_more(older, newer) or _LEAVES_REST.search(Statement(newer).line):
+    line = Statement(newer).line
+    if says_more(older, newer) or _LEAVES_REST.search(line) or _EXCEPTION.match(line):
         return True
     ours, theirs = (
         tuple(map(Statement, sentences_of(one, _MOST_SENTENCES))) for one in (newer, older)
     )
     pairs = tuple(product(ours, theirs))
     if any(_is_of_a_part(*pair) for pair in pairs):
+        return True
+    told = any(phrase & two.stated for one, two in pairs for phrase in one.replaced)
+    if told and keeps_a_fact(newer, older):
         return True
     return any(only_tells_of_it(*pair) for pair in pairs) and not any(
         is_over(*pair) for pair in pairs
@@ -165,93 +157,6 @@ def _only_adds(newer: Statement, older: Statement) -> bool:
     return not (pair.poles or pair.permission)
 
 
-def _set_apart(newer: Statement, older: Statement) -> bool:
-    """Whether the subjects are of another time or place: "Redis on staging", "on production"."""
-    ours, theirs = frozenset(_setting(newer)), frozenset(_setting(older))
-    if not ours or not theirs or ours & theirs:
-        return False
-    return theirs.isdisjoint(map(canonical, newer.words))
-
-
-def _setting(statement: Statement) -> Iterator[str]:
-    before = ""
-    for word in _subject(statement):
-        if word in TIMES or word in SURROUNDINGS or canonical(word) in SURROUNDINGS:
-            yield canonical(word).rstrip("s")
-        elif word in _DAYS or _NUMBERED.fullmatch(word):
-            yield word
-        elif before in _COUNTED:
-            yield f"{before} {word}"
-        before = word
-
-
-def _subject(statement: Statement) -> list[str]:
-    """The first words of ``statement``, up to its verb."""
-    words = SAYS_NOW.sub(" ", statement.line).split()
-    if not words or words[0] in _SPEAKERS:  # "we deploy on Fridays" is of what they deploy
-        return []
-    end = next((at for at, word in enumerate(words) if word in _ENDS_SUBJECT), len(words))
-    return words[: min(end, _MOST_IN_SUBJECT)]
-
-
-def _qualified_apart(newer: Statement, older: Statement) -> bool:
-    """Whether one noun has another word beside it in each.
-
-    As in "nightly jobs" and "weekly jobs", "tickets from schools" and "tickets from parents".
-    """
-    return _differ(newer, older, _qualifiers) or _differ(newer, older, _complement)
-
-
-def _differ(
-    newer: Statement, older: Statement, read: Callable[[Statement], dict[str, str]]
-) -> bool:
-    """Whether what ``read`` finds beside one noun is another word, unknown to the other one."""
-    ours, theirs = read(newer), read(older)
-    said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
-    return any(
-        ours[head] != theirs[head] and ours[head] not in known and theirs[head] not in said
-        for head in ours.keys() & theirs.keys()
-    )
-
-
-def _qualifiers(statement: Statement) -> dict[str, str]:
-    """For each noun the word right before it."""
-    words = ["", *SAYS_NOW.sub(" ", statement.line).split(), ""]
-    found: dict[str, str] = {}
-    for at in range(2, len(words) - 1):
-        before, word, after = words[at - 1 : at + 2]
-        if not (_may_qualify(before) and word[0].isalpha() and word not in LIGHT):
-            continue
-        if word in _VERBS or word in _PREPOSITIONS or after in _ARTICLES:  # "Mara reviews every"
-            continue
-        found.setdefault(canonical(word), canonical(before))
-    return found
-
-
-def _complement(statement: Statement) -> dict[str, str]:
-    """For the noun that the subject begins with the word after its preposition."""
-    words = [word for word in _subject(statement) if word not in _ARTICLES]
-    for head, preposition, word in zip(words[:2], words[1:], words[2:], strict=False):
-        if preposition in _PREPOSITIONS and head not in LIGHT:
-            return {canonical(head): canonical(word)}
-    return {}
-
-
-def _may_qualify(word: str) -> bool:
-    if not word or not (word[0].isalnum()):
-        return False
-    if word in TIMES or word in SURROUNDINGS or _NUMBERED.fullmatch(word):
-        return True
-    return not (
-        word in LIGHT
-        or word in _ARTICLES
-        or word in _VERBS
-        or word in _PREPOSITIONS
-        or word in UNITS
-        or word[0].isdigit()
-    )
-
-
 # --- what is given up ----------------------------------------------------------------------------
 
 
@@ -278,7 +183,7 @@ def _is_of_a_part(newer: Statement, older: Statement) -> bool:
 
 def _is_strange(what: Sequence[str], known: Set[str]) -> bool:
     """Whether ``what`` is a part that is not ``known``, and no reason, time or measure."""
-    words = [word for word in what if word not in _ARTICLES]
+    words = [word for word in what if word not in ARTICLES]
     if not _WHOLE.isdisjoint(what) or any(map(_is_measure, words)):
         return False
     if _ALL_OF_IT.issuperset(words) or not _OCCASIONS.isdisjoint(words):

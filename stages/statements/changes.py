@@ -50,10 +50,10 @@ _MOVED = _any(
 _OVER = _any(
     "gone,dead,history,obsolete,deprecated,retired,discontinued,abandoned,decommissioned,shut down,"
     "switched off,torn down,sunset,phased out,abolished,scrapped,out of the picture,no more,"
-    "outdated,disbanded"
+    "outdated,disbanded,cancelled(?! (?:to|th|ne|on|fo)),canceled(?! (?:to|th|ne|on|fo))"
 )
 _ENDED = _any(
-    "removed,dropped,deleted,killed,turned off,cancell?ed,replaced,superseded,ditched,thrown out,"
+    "removed,dropped,deleted,killed,turned off,replaced,superseded,ditched,thrown out,"
     "archived,closed,lifted,unplugged,dissolved,disappeared,vanished,ended"
 )
 _IS = _any("is,are,was,were,has been,have been,had been,got,has,have")
@@ -178,6 +178,11 @@ _SAYS_NEW = regex(
     )
     + " "
 )
+TELLS_NEW = frozenset(
+    "now instead moved changed switched raised lowered upgraded extended shortened reduced "
+    "increased bumped".split()
+)
+"""Words of which a line has one if it gives a value that holds from now on."""
 
 
 def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[tuple[str, bool]]:

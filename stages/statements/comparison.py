@@ -21,9 +21,10 @@ from ...config.patterns import regex
 from ..language.words import NEGATIONS, spelled_words
 from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
-from .changes import TELLS_CHANGE, says_lasting
+from .changes import TELLS_CHANGE, TELLS_NEW, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
-from .frame import is_updated
+from .frame import is_of_it, is_revalued, is_updated
+from .remainder import keeps_a_fact
 from .statement import Statement, sentences_of
 from .use import gives_up_what_is_used, is_over, moves_on
 
@@ -126,12 +127,23 @@ class Sentence:
         self._text = text
         words = spelled_words(text)
         self.subject = frozenset(map(canonical, words)) - ADDS_NO_SUBJECT
+        self._may_be_new = not TELLS_NEW.isdisjoint(words)
         self._tells_change = not TELLS_CHANGE.isdisjoint(words) or "\u2192" in text
         self.least = max(1, _SHARED * len(self.subject))
 
     @cached_property
     def read(self) -> Statement:
         return _read(self._text)
+
+    @cached_property
+    def is_new(self) -> bool:
+        """Whether it has a word of change; so much less may be shared then."""
+        return self._may_be_new and self.read.is_new
+
+    def may_be_of(self, known: frozenset[str]) -> bool:
+        """Whether it may be about the same as a text with the words ``known``."""
+        least = int(self.least) if self.is_new else self.least
+        return len(self.subject & known) >= least or not self.gone.isdisjoint(known)
 
     @cached_property
     def gone(self) -> frozenset[str]:
@@ -208,12 +220,14 @@ class Claim:
         known = older.subject
         if self.subject.isdisjoint(known) or self._text == older._text:
             return []
-        some = [a for a in self.sentences if len(a.subject & known) >= a.least or a.gone & known]
+        some = [a for a in self.sentences if a.may_be_of(known)]
         return [pair for pair in product(some, older.sentences[:MOST_OLDER]) if _is_near(*pair)]
 
 
 def _is_near(newer: Sentence, older: Sentence) -> bool:
     if len(newer.subject & older.subject) >= max(newer.least, older.least):
+        return True
+    if newer.is_new and newer.subject & older.subject and is_of_it(newer.read, older.read):
         return True
     return bool(newer.gone & older.subject) and gives_up_what_is_used(newer.read, older.read)
 
@@ -239,6 +253,8 @@ def may_contradict(newer: Statement, older: Statement) -> bool:
     """Whether the two may speak of the same: soon computed, and false for most pairs."""
     shared = newer.heavy & older.heavy
     if len(shared) >= _SHARED * max(1, len(newer.heavy), len(older.heavy)):
+        return True
+    if newer.is_new and is_of_it(newer, older):
         return True
     if shared.isdisjoint(newer.names):
         return False
@@ -279,7 +295,8 @@ def _plainly_agree(pair: Pair) -> bool:
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     plain = pair.gives_up or pair.turns_over or pair.brings_back
-    return plain or is_updated(pair.newer, pair.older) or moves_on(pair.newer, pair.older)
+    told = (is_updated, is_revalued, moves_on)
+    return plain or any(test(pair.newer, pair.older) for test in told)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:
@@ -312,13 +329,20 @@ def contradicts(newer: str, older: str) -> bool:
     return claim_of(newer).contradiction(claim_of(older)) is not None
 
 
+def holds_beside(newer: str, older: str) -> bool:
+    """Whether ``newer`` plainly speaks of another thing than ``older``, or only adds to it."""
+    return claim_of(newer).holds_beside(claim_of(older))
+
+
 def settles(newer: str, older: str) -> bool:
     """Whether ``newer`` says in so many words that what ``older`` states is no more.
 
     "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it. Not
     where something of ``older`` would be lost.
     """
-    return not says_more(older, newer) and changes(newer, older)
+    if says_more(older, newer) or keeps_a_fact(newer, older):
+        return False
+    return changes(newer, older)
 
 
 def changes(newer: str, older: str) -> bool:

@@ -7,10 +7,11 @@ be known, since the sentence around it says what it is a value of.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
-from .canonical import SLOTS, canonical
+from .canonical import SLOTS, TIMES, canonical
 from .statement import Statement
 
 SAYS_NOW = regex(
@@ -19,9 +20,18 @@ SAYS_NOW = regex(
 )
 _ARTICLES = frozenset("the a an our".split())
 _MEANS = frozenset("with by via using through".split())
-_PLACES = frozenset("is are was in on at to from under into".split())
+_PLACES = frozenset("is are was in on at to from under into uses use".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
+_ENDS_CLAUSE = frozenset((",", ";", "(", "because", "since", "so", "\u2013", "\u2014"))
+_BY_SO_MUCH = regex(r" by \d")
+_CHANGING = frozenset(
+    map(
+        canonical,
+        "extended raised lowered increased reduced moved changed bumped cut shortened doubled "
+        "halved limited set grew shrunk updated".split(),
+    )
+)
 _MOST_WORDS = 3
 
 
@@ -34,6 +44,8 @@ def is_updated(newer: Statement, older: Statement) -> bool:
         return False
     ours, theirs = _words(line.split()), _words(older.tokens)
     start, end = _common(ours, theirs), _common(ours[::-1], theirs[::-1])
+    if not end:  # what follows the older value is left as it is: "…, restarts at 03:00"
+        theirs = _to_end_of_value(older, start)
     end = min(end, len(ours) - start, len(theirs) - start)
     lead, tail = ours[:start], ours[len(ours) - end :]
     one, other = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
@@ -42,6 +54,62 @@ def is_updated(newer: Statement, older: Statement) -> bool:
     if lead[-1] in _MEANS:
         return True
     return _is_known(one, newer) and _is_known(other, older)
+
+
+def is_of_it(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` says what holds now of something that a longer ``older`` speaks of."""
+    gone = newer.names.intersection(frozenset().union(*newer.replaced))
+    subject = newer.subject - gone
+    if not newer.is_new or not subject or not subject <= older.heavy:
+        return False
+    return 4 * len(newer.heavy & older.heavy) >= len(newer.heavy)
+
+
+def is_revalued(newer: Statement, older: Statement) -> bool:
+    """Whether all that ``newer`` says first is another number, from now on, of what is in both.
+
+    As in "Kafka retention is 14 days now" of "The bus is Kafka, …, retention is 7 days".
+    """
+    if not newer.is_new or newer.adds or newer.excepts:
+        return False
+    gone = frozenset().union(*newer.replaced)
+    if newer.denies > older.denies and not gone:
+        return False
+    if _BY_SO_MUCH.search(newer.line) and not _BY_SO_MUCH.search(older.line):
+        return False
+    end = next((at for at, word in enumerate(newer.tokens) if word in _ENDS_CLAUSE), None)
+    first = frozenset(map(canonical, newer.tokens[:end]))
+    own = (newer.heavy & first) - older.heavy - gone - _CHANGING
+    if own or newer.heavy.isdisjoint(older.heavy & first):
+        return False
+    ours, theirs = _measured(newer), _measured(older)
+    return any(
+        (ours[what] - gone).isdisjoint(theirs[what]) and len(theirs[what]) == 1
+        for what in ours.keys() & theirs.keys()
+    )
+
+
+def _measured(statement: Statement) -> dict[str, frozenset[str]]:
+    """The numbers by the word after each, or the month before: {"day": {"14"}}."""
+    found: dict[str, frozenset[str]] = {}
+    for word, then in pairwise(statement.tokens):
+        if word in statement.figures and then[-1].isalpha() and then not in SLOTS:
+            what = canonical(then)
+            found[what] = found.get(what, frozenset()) | {word}
+        elif then in statement.figures and word in TIMES:
+            found[word] = found.get(word, frozenset()) | {then}
+    return found
+
+
+def _to_end_of_value(statement: Statement, start: int) -> list[str]:
+    """Its words up to the end of the value that follows the first ``start``."""
+    found: list[str] = []
+    for word in statement.tokens:
+        ends = word in SLOTS or word in _JOINS or not word[-1].isalnum()
+        if len(found) > start and ends and word != "for":  # another may be used for something else
+            break
+        found += _words([word])
+    return found
 
 
 def _words(tokens: Sequence[str]) -> list[str]:

@@ -23,6 +23,13 @@ def test_the_newest_come_first_and_only_so_many(house):
     assert house.ask("list", "--namespace", "decisions")["memories"] == everything[1:]
 
 
+def test_a_closed_blocker_is_listed_as_closed(fresh):
+    for tag in ("legal", "Resolved"):
+        fresh.capture(f"Waiting for the {tag} team", "--namespace", "blockers", "--tags", tag)
+    told = fresh.run("list", "--namespace", "blockers").stdout.splitlines()
+    assert [line.endswith("  closed") for line in told] == [True, False, False, False]
+
+
 def test_only_a_page_that_others_follow_names_where_they_begin(house):
     first = house.ask("list", "--limit", "1")
     assert first["next"] == first["memories"][0]["id"]

@@ -234,7 +234,7 @@ def test_a_memory_gives_way_to_what_was_said_in_a_later_session(house, older, sa
             "which CI do we use?",
         ),
         (
-            "We deploy with ArgoCD, never with kubectl",
+            "We deploy with ArgoCD",
             "Flux now, ArgoCD is gone",
             "how do we deploy here?",
         ),

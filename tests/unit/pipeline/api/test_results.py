@@ -1,10 +1,12 @@
 """What the daemon answers about a memory."""
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from subcog.bus.anchors import Anchor
-from subcog.bus.values import Provenance
-from subcog.pipeline.api.results import history_answer
+from subcog.bus.events import CaptureSettled
+from subcog.bus.values import Kept, Provenance
+from subcog.pipeline.api.results import capture_answer, history_answer
 from tests.fakes import make_memory
 
 
@@ -19,3 +21,13 @@ def test_a_version_that_only_notes_something_says_what():
         "noted that it contradicts mem_2",
         "noted where its code is",
     ]
+
+
+def test_to_replace_is_offered_only_where_nothing_of_the_contradicted_memory_may_hold():
+    rule = make_memory(1, "All PRs need two approvals")
+    offers = []
+    for text in ("All PRs need three approvals", "Exception: docs-only PRs need one approval"):
+        kept = Kept(outcome="stored", namespace="decisions", contradicts=rule.id)
+        settled = CaptureSettled(trace="t", kept=kept, memory=make_memory(2, text), other=rule)
+        offers.append(capture_answer(settled).offer)
+    assert offers == [f"subcog supersede {rule.id} {make_memory(2, '').id}", UNSET]

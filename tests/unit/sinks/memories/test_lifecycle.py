@@ -113,6 +113,18 @@ async def test_what_is_restored_contradicts_what_had_superseded_it(bench):
     assert other.contradicts is None
 
 
+async def test_what_was_outdated_in_part_is_restored_for_the_rest_and_stays_the_older(bench):
+    said = "The simulator listens on port 7700 on host sim-1."
+    old, new = await ids(bench, said, "We moved the simulator from sim-1 to sim-4.")
+    await supersede(bench, old, new)
+    bench.clock.now += timedelta(minutes=1)
+    restored, other = (await restore(bench, old)).memory, await bench.current(new)
+    assert (restored.superseded_by, restored.contradicts) == (None, None)
+    assert restored.updated_at < bench.clock.now
+    assert other.contradicts == old
+    assert contradicted([restored, other]) == {old: new}
+
+
 async def test_an_older_version_comes_back_as_the_newest(bench):
     [old] = await ids(bench, BCRYPT)
     await bench.keep("Passwords live in Keycloak", revises=old, tags=("sso",), namespace="context")

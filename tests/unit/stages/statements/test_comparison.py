@@ -482,11 +482,11 @@ def test_another_article_changes_nothing():
 @pytest.mark.parametrize(
     ("newer", "older"),
     [
-        ("Flux now, ArgoCD is gone", "We deploy with ArgoCD, never with kubectl"),
+        ("Flux now, ArgoCD is gone", "We deploy with ArgoCD"),
         ("We moved from PostgreSQL 16 to MySQL 8", "PostgreSQL 16 is the only database"),
         (
             "We deploy with Kamal to Hetzner servers; Fly.io is no longer used.",
-            "We deploy with Fly.io from the main branch, staging is campo-staging",
+            "We deploy with Fly.io from the main branch",
         ),
     ],
 )
