@@ -15,6 +15,7 @@ from ...bus.values import Hit, Noted
 from ...config.patterns import regex
 from ..language.sentences import is_order, opening, sentences
 from ..language.words import FROM_NOW_ON, HESITATES, STOP_WORDS, TAKES_BACK, words
+from ..statements.beside import only_measures
 from ..statements.canonical import canonical
 from ..statements.comparison import Relation, compare, contradicts
 from ..statements.statement import TESTS, sentences_of
@@ -215,7 +216,9 @@ _OF_THE_MOMENT = regex(
     r"|\b(?:link|connection|button|page|file|folder|branch|data|process|wifi) (?:is|are)"
     r" (?:now )?(?:gone|dead|out)\b"
     r"|\b(?:red|fail\w*|brok\w+|breaks?|errors?|crash\w*|bugs?|wrong|flaky|stuck|hangs?|down"
-    r"|works?|pass(?:es)?|compiles?|builds fine|looks? (?:good|fine|better))\b",
+    r"|works?|pass(?:es)?|compiles?|builds fine|looks? (?:good|fine|better))\b"
+    r"|\b(?:on|only) (?:my|her|his) (?:\w+ )?(?:machine|laptop|computer|box|mac)\b"
+    r"|\b(?:my|her|his) laptop\b|\A\W*locally\b|\d(?: ?\w+)? locally\b",
     re.IGNORECASE,
 )
 _NOT_YET = regex(
@@ -386,6 +389,8 @@ def _relies_on(told: Read, named: frozenset[str]) -> bool:
 
 def _differs(newer: Read, older: Read) -> bool:
     """Whether both give a value to the same, each another one."""
+    if only_measures(newer, older):
+        return False
     shared = (newer.heavy & older.heavy) - newer.figures
     if any(phrase & older.stated and _is_telling(phrase, older) for phrase in newer.replaced):
         return True

@@ -40,6 +40,17 @@ _OF_THE_MOMENT = regex(
     rf" (?:is|are) (?:(?:all|still|now|again|finally|just) )*(?:{'|'.join(sorted(_STATES))}) "
     r"(?:(?:now|again|today|since yesterday) )*(?=[,;:.!(]|and |but |$)"
 )
+# "The bundle is 400 KB now" tells nothing of how large it may be.
+_BOUND = regex(
+    r" (?:at (?:most|least)|(?:more|less|fewer|longer|larger|greater|higher|lower|smaller) than"
+    r"|(?:below|under|above|over|exceeds?|within|up to|limited to|must (?:be|stay|have|reach))"
+    r"(?: (?:a|the|about))?(?= \d)) "
+)
+_OF_A_BOUND = regex(
+    r" (?:must|may|can|max(?:imum)?|min(?:imum)?|limit(?:s|ed)?|thresholds?|budgets?|quotas?|caps?"
+    r"|allow(?:s|ed)?|raised|lowered|increased|reduced|extended|relaxed|tightened|changed|moved"
+    r"|set) "
+)
 _CHANGE = regex(
     r" (?:dropped|removed|retired|abandoned|stopped|moved|switched|migrated|changed|replaced|gone"
     rf"|no longer|instead|{FROM_NOW_ON}) "
@@ -82,7 +93,15 @@ _MOST_SENTENCES = 4
 
 def both_hold(newer: Statement, older: Statement) -> bool:
     """Whether the two plainly do not contradict each other, whatever else their words say."""
-    return _only_adds(newer, older) or set_apart(newer, older) or _is_passing(newer, older)
+    tests = (_only_adds, set_apart, _is_passing, only_measures)
+    return any(test(newer, older) for test in tests)
+
+
+def only_measures(newer: Statement, older: Statement) -> bool:
+    """Whether ``older`` bounds a number, and ``newer`` tells what it is, whatever the bound."""
+    if not newer.figures or newer.replaced or not _BOUND.search(older.line):
+        return False
+    return not (_BOUND.search(newer.line) or _OF_A_BOUND.search(newer.line))
 
 
 def _is_passing(newer: Statement, older: Statement) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from subcog.stages.capture.retractions import find_changes, is_outdated
+from subcog.stages.statements.comparison import contradicts
 
 from ....fakes import make_hit, make_memory
 
@@ -111,7 +112,36 @@ def test_it_is_kept_without_what_leads_to_it_and_the_order_after_it(text, said):
         "Yusuf is out today",
         "session timeout is 60 minutes now. no wait, scrap that",
         "the report is 60 pages now",
+        "on my machine the session timeout is 60 minutes now",
+        "session timeout is 60 minutes now but that is only my laptop",
+        "session timeout is 60 minutes locally now",
     ],
 )
 def test_what_is_of_the_moment_supposed_ordered_or_of_others_is_not(said):
     assert kept(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "bound"),
+    [
+        ("the bundle is 400 KB now", "The bundle must stay below 300 KB."),
+        ("coverage is 78 percent now", "Coverage must be 85 percent."),
+        ("the file has 300 lines now", "No file has more than 200 lines."),
+        ("the PR has 12 commits now", "A PR has at most 3 commits."),
+    ],
+)
+def test_a_measurement_leaves_what_bounds_it(said, bound):
+    assert kept(said, [make_hit(make_memory(1, bound))]) == []
+    assert not contradicts(said, bound)
+
+
+@pytest.mark.parametrize(
+    ("said", "bound"),
+    [
+        ("the bundle may be up to 400 KB now", "The bundle may be up to 300 KB."),
+        ("the bundle limit is 400 KB now", "The bundle limit is at most 300 KB."),
+        ("the embeddings run locally now, no longer on the GPU server", "Embeddings run on GPU."),
+    ],
+)
+def test_another_bound_is_a_change_of_it(said, bound):
+    assert kept(said, [make_hit(make_memory(1, bound))]) == [said]
