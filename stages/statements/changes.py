@@ -46,11 +46,14 @@ _MOVED = _any(
     "bump(?:ed)?,cut,dropped,grew,shrunk,renamed?,transferred,handed over,passed,shifted,"
     "relicensed,rewritten,relocated,extended,shortened,widened,narrowed,down,up"
 )
+_FOR_GOOD = r"(?= (?:$|[^\w ]|(?:and|but|so|now|because|since|as of|for good) ))"
 # A state for good; and what is done once, where it is told in the past.
 _OVER = _any(
     "gone,dead,history,obsolete,deprecated,retired,discontinued,abandoned,decommissioned,shut down,"
     "switched off,torn down,sunset,phased out,abolished,scrapped,out of the picture,no more,"
-    "outdated,disbanded,cancelled(?! (?:to|th|ne|on|fo)),canceled(?! (?:to|th|ne|on|fo))"
+    "outdated,disbanded"
+    # And not once ("was"), nor each time ("when the patient calls", "by the user").
+    + "".join(rf",(?<! was )(?<! were ){word}{_FOR_GOOD}" for word in ("cancelled", "canceled"))
 )
 _ENDED = _any(
     "removed,dropped,deleted,killed,turned off,replaced,superseded,ditched,thrown out,"
