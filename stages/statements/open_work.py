@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ...bus.values import CLOSED_TAGS, FAILED_COMMAND, TO_DO, Memory
 from ...config.patterns import regex
+from ..language.sentences import ORDER_VERBS
 from ..language.words import words_of
 
 RESOLVED = "resolved"
@@ -48,7 +49,8 @@ def is_open(memory: Memory, now: datetime) -> bool:
 def is_finished_later(task: Memory, others: Iterable[Memory]) -> bool:
     """Whether ``task`` is the record of work that one of ``others``, a newer record, finished.
 
-    That is about the same in a word, names all its files, and tells of a success.
+    That is about the same in most words of the shorter order, but for what is done to it, names
+    all its files, and tells of a success.
     """
     files, asked = _files_of(task), _asked(task)
     return bool(files) and any(
@@ -56,13 +58,19 @@ def is_finished_later(task: Memory, others: Iterable[Memory]) -> bool:
         and (outcome := OUTCOME.search(one.content)) is not None
         and outcome[1] == "success"
         and files <= _files_of(one)
-        and not asked.isdisjoint(_asked(one))
+        and _is_mostly(asked, _asked(one))
         for one in others
     )
 
 
 def _asked(record: Memory) -> frozenset[str]:
-    return frozenset(words_of(record.content.partition("\n")[0]))
+    """The words of what was asked for, without the order that they begin with."""
+    asked = list(words_of(record.content.partition("\n")[0]))
+    return frozenset(asked[not ORDER_VERBS.isdisjoint(asked[:1]) :])
+
+
+def _is_mostly(asked: frozenset[str], other: frozenset[str]) -> bool:
+    return 2 * len(asked & other) > min(len(asked), len(other))
 
 
 def claimed(memory: Memory) -> str:

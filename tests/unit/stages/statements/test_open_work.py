@@ -44,3 +44,19 @@ LEFT = record(5, "The CSV export for the auditor", "unfinished (the user left it
 )
 def test_a_task_is_finished_by_a_later_one_about_the_same_files(other, is_finished):
     assert is_finished_later(LEFT, [LEFT, other]) is is_finished
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_finished"),
+    [
+        ("Fix the typo in the footer", False),
+        ("Make the page header sticky", False),
+        ("Fix the page title", False),
+        ("Finish the login page", True),
+        ("Fix the timeout of the login page", True),
+    ],
+)
+def test_a_task_is_finished_by_no_other_one_that_shares_a_word_with_it(asked, is_finished):
+    failed = record(5, "Fix the login page timeout", "failure (tests failed)", "src/app.py")
+    other = record(2, asked, "success (tests passed)", "src/app.py, src/b.py")
+    assert is_finished_later(failed, [failed, other]) is is_finished
