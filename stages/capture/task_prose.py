@@ -159,6 +159,13 @@ _LEAVES_FOR_LATER = regex(
     r"|(?:skip|leave|park) (?:it|that|this) for now)(?:[,.]? (?:please|then|remind me))*\W*$",
     re.IGNORECASE,
 )
+# What the agent would do besides, once a task is done.
+_OFFERS = regex(r"\?|\blet me know (?:if|whether)\b|\bi (?:can|could) also\b", re.IGNORECASE)
+_OFFERS_REST = regex(
+    r"\b(?:continue|go on|go ahead|keep going|proceed|finish|complete|fix|solve|retry|try|rest"
+    r"|remain\w*|second|other half|next|investigate|look into|dig)\b",
+    re.IGNORECASE,
+)
 _VERDICT_CHARS = 400
 _LEAST_WORDS = 4
 _LEAST_WORDS_OF_FIRST = 3
@@ -216,6 +223,12 @@ def left_as(answer: str) -> Left | None:
     if _LEFT_OPEN.search(said) or any(one.kind == "blocker" for one in records):
         return Left.OPEN
     return None
+
+
+def offers_more(answer: str) -> bool:
+    """Whether ``answer`` ends with an offer of what was not asked for: "Shall I push it?"."""
+    last = (list(_sentences(answer)) or [""])[-1]
+    return _OFFERS.search(last) is not None and not _OFFERS_REST.search(last)
 
 
 def verdict_of(text: str) -> Verdict:

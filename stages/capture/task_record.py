@@ -35,6 +35,7 @@ from .task_prose import (
     conclusion_of,
     first_words,
     left_as,
+    offers_more,
     verdict_of,
     with_cause,
 )
@@ -85,13 +86,13 @@ _OUTCOMES: dict[Verdict, Outcome] = {"works": "success", "later": "unfinished"}
 class Work(Struct, kw_only=True):
     """A task while it goes on. ``tests`` is how the last run of tests ended, or empty.
 
-    ``closing`` is what the agent said last of it, ``heard`` the stems of its last words at all.
-    ``tells`` says whether an answer is about what was done: since the user's last words something
-    was, they ask for the reason, or it was interrupted. ``concluded`` is what was told of cause and
-    fix, ``cause`` what goes before a fix that is told alone, ``told`` the first sentence of an
-    earlier answer. ``verdict`` is the user's own on what was done so far, or empty. ``said_at_ms``
-    is when it was asked for first, 0 where unknown. ``version`` is that of its record as it was
-    last written, None where unknown.
+    ``closing`` is what the agent said last of it, ``heard`` the stems of its last words at all,
+    ``offers`` whether they end with an offer of something else. ``tells`` says whether an answer is
+    about what was done: since the user's last words something was, they ask for the reason, or it
+    was interrupted. ``concluded`` is what was told of cause and fix, ``cause`` what goes before a
+    fix that is told alone, ``told`` the first sentence of an earlier answer. ``verdict`` is the
+    user's own on what was done so far, or empty. ``said_at_ms`` is when it was asked for first, 0
+    where unknown. ``version`` is that of its record as it was last written, None where unknown.
     """
 
     id: str
@@ -103,6 +104,7 @@ class Work(Struct, kw_only=True):
     command: str = ""
     closing: str = ""
     heard: frozenset[str] = frozenset()
+    offers: bool = False
     tells: bool = False
     told: str = ""
     concluded: str = ""
@@ -180,6 +182,7 @@ def _note_answer(work: Work, said: str) -> None:
     A cause stands until another one is told.
     """
     work.heard = stems_of(said)
+    work.offers = offers_more(said)
     if work.tells or left_as(said):
         work.closing = said
     if not (work.tells and work.is_worth_recording):
@@ -194,7 +197,9 @@ def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
     if work is not None and goes_on(text, _spoken(work)):
         work.stems |= stems_of(text)
         kept = work.verdict if work.verdict in ("fails", "later") else ""
-        work.verdict = verdict_of(text) or kept
+        said = verdict_of(text)
+        is_of_offer = said == "later" and work.offers
+        work.verdict = kept if is_of_offer else said or kept
         work.told = _told(work)
         work.cause = "" if work.verdict in ("fails", "undone") else work.cause or work.told
         work.tells = work.interrupted or _ASKS_REASON.search(text) is not None

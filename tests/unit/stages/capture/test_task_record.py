@@ -237,6 +237,19 @@ LEFT = "the user left it for later"
         ([user("leave it for later"), user("thanks")], ("unfinished", LEFT)),
         ([user("leave it for later"), *PASSED, model("Done.")], ("success", "tests passed")),
         (
+            [model("Shall I also write docs for it?"), user("not now")],
+            ("success", "tests passed"),
+        ),
+        (
+            [model("Done. Shall I push?"), user("no, not now"), user("looks good, thanks")],
+            ("success", "tests passed"),
+        ),
+        (
+            [model("Let me know if you want a changelog entry."), user("skip it for now")],
+            ("success", "tests passed"),
+        ),
+        ([model("Shall I go on with the rest?"), user("not now")], ("unfinished", LEFT)),
+        (
             [user("never mind, undo that"), *PASSED, model("Reverted.")],
             ("failure", "the user had it undone"),
         ),
