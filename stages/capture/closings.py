@@ -26,7 +26,7 @@ MOST_SAID = 8
 
 _MOST_WORDS = 32
 _MOST_CLAUSE_WORDS = 16
-_CLAUSE = regex(r"[,;:](?=\s)|\s(?:[-\u2013\u2014]+|and|so|because|as)(?=\s)|[()]")
+_CLAUSE = regex(r"[,;:](?=\s)|\s(?:[-\u2013\u2014]+|and(?! forth)|so|because|as)(?=\s)|[()]")
 _SHORT_IS = regex(r"['\u2019](?:s|re|m)(?=\s)", re.IGNORECASE)
 _SHORT_HAVE = regex(r"['\u2019]ve(?=\s)", re.IGNORECASE)
 _ADDRESS = regex(r"\w+://\S+")
@@ -48,7 +48,8 @@ _THERE = frozenset(
 # These end a clause, or it says where or how something is.
 _ENDS_THERE = frozenset("in out up through".split())
 _AFTER_THERE = frozenset("now again place here there since today yesterday finally too".split())
-_AFTER_BACK = _AFTER_THERE | {"from"}
+# Who is back from these was away; from anywhere else, if the blocker says that they are there.
+_ABSENCES = frozenset("leave holiday holidays vacation sabbatical pto sick".split())
 # A review that is through is what somebody waits for whose words are "until it is finished".
 _AS_MUCH = {"through": ("through", "finished", "done", "completed", "over", "passed")}
 _AFTER_OVER = _AFTER_THERE - {"place", "here", "there"}
@@ -262,11 +263,20 @@ def _turned(said: str, before: Sequence[str], rest: Sequence[str], state: str) -
     """That ``before`` is there, or back, or what ``state`` says was done to it."""
     if state in _THERE and _is_there(state, rest):
         return _arrival(said, _named((*before, *rest)), state, before)
-    if state == "back" and (not rest or rest[0] in _AFTER_BACK):
-        rest = ()
-    elif not is_past(state):
+    if state == "back":
+        return _return(said, before, rest)
+    if not is_past(state):
         return None
     return Closing(said, _named((*before, *rest)), state)
+
+
+def _return(said: str, before: Sequence[str], rest: Sequence[str]) -> Closing | None:
+    """Somebody is back: from where, or since when, and nothing else, such as "at 5"."""
+    if rest[:1] != ["from"]:
+        is_said = rest[:1] == ["since"] or (_AFTER_THERE | _WHEN).issuperset(rest)
+        return Closing(said, _named(before), "back", _named(before)) if is_said else None
+    whence = rest if _ABSENCES.isdisjoint(rest) else ()
+    return Closing(said, _named((*before, *whence)), "back", _named(before))
 
 
 def _is_ended(state: str, rest: Sequence[str]) -> bool:
@@ -372,7 +382,7 @@ def _names_all(closing: Closing, memory: Memory) -> bool:
     if not closing.how or any(wait.awaits(how, closing.what, closing.who) for how in hows):
         return True
     if closing.how == "back":
-        return closing.what <= wait.topic and (wait.is_absence or wait.denies(closing.how))
+        return closing.who <= wait.topic and (wait.is_absence or wait.denies(closing.how))
     is_by_whom = closing.who <= wait.words
     is_anybody = len(closing.what) > 1 and closing.who.isdisjoint(wait.words)
     if (is_by_whom or is_anybody) and wait.hinders(closing.how, closing.what):

@@ -181,7 +181,8 @@ PAPER = memory("The JOSS paper is blocked until the second reviewer answers.")
 LICENCES = memory("The 1.0 release is on hold until the review of licences is finished.")
 MEWS = memory("waiting on Mews for the prod API key, ticket MW-118820, opened 11 days ago")
 RENE = memory("Rene is on sick leave until the 4th, Sol covers.")
-OVER = (PAPER, LICENCES, MEWS, RENE)
+KAI = memory("Kai is away in Oslo, the audit waits.")
+OVER = (PAPER, LICENCES, MEWS, RENE, KAI)
 HELD_UP = (UPLOAD, STORE, STAGING, MIGRATION, PAYPAL, APPLE, ATEX, DOMAIN, REVIEW, RUNNER)
 
 
@@ -232,6 +233,14 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         ("Mews granted us the prod API key", [MEWS]),
         ("Rene is back from sick leave", [RENE]),
         ("Rene is back at it with 40 comments", []),
+        ("Rene is back since Monday", [RENE]),
+        ("Rene is back, so we can go on", [RENE]),
+        ("Rene is back from lunch", []),
+        ("Rene is back from the meeting now", []),
+        ("Rene is back today at 5", []),
+        ("Rene is back and forth", []),
+        ("Kai is back from Oslo", [KAI]),
+        ("Kai is back from Bergen", []),
         ("Sol is back", []),
     ],
 )
