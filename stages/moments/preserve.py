@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...bus.values import Noted
+from ..language.words import is_negation, words
 from ..statements.comparison import says_same
 from ..text.envelope import NOTHING, neutralise, preview
 from ..text.unicode import well_formed
@@ -71,6 +72,13 @@ def _latest(points: Sequence[Noted]) -> list[Noted]:
     return chosen[::-1]
 
 
-def _say_same(one: str, other: str) -> bool:
-    short, long = sorted((" ".join(text.split()).casefold() for text in (one, other)), key=len)
-    return short.rstrip(".!") in long or says_same(one, other)
+def _say_same(newer: str, older: str) -> bool:
+    """Whether both say the same; not where only one of them denies it: then both are told."""
+    short, long = sorted((" ".join(text.split()).casefold() for text in (newer, older)), key=len)
+    if _denials(short) != _denials(long):
+        return False
+    return short.rstrip(".!") in long or says_same(newer, older)
+
+
+def _denials(text: str) -> int:
+    return sum(map(is_negation, words(text)))

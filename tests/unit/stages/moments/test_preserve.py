@@ -78,3 +78,12 @@ def test_what_says_the_same_is_one_point_and_what_is_merely_found_has_no_kind():
         "- said: Trial accounts may only send to verified numbers.",
         "- gotcha: An emoji in a text message forces UCS-2, and then only 70 characters fit",
     ]
+
+
+def test_a_rule_that_was_turned_round_does_not_stand_for_what_turned_it_round():
+    said = [
+        noted("Never store tokens in localStorage, a customer asked."),
+        noted("Store tokens in localStorage."),
+    ]
+    lines = preserve("claude", said, captured=0).decode().split("\n")[1:]
+    assert lines == [f"- decision: {one.text}" for one in said]
