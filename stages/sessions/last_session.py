@@ -13,7 +13,7 @@ from datetime import datetime
 from ...bus.sessions import Passage, Speaker
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
-from ..language.sentences import sentences
+from ..language.sentences import is_order, opening, sentences
 from ..language.words import word_list, words_of
 from ..text.code import CODE_NAME
 from ..text.envelope import neutralise, preview
@@ -27,10 +27,19 @@ MAX_REMINDER_CHARS = 160
 
 _SMALL_TALK = word_list("small_talk")
 _FEWEST_WORDS = 2
-# What somebody asks beside the work.
+# What somebody asks beside the work, if it is of no fault and asks for nothing to be done.
 _ASIDE = regex(
-    r"\bjust (?:curious|wondering)\b|\bout of curiosity\b|\b(?:lol|haha)\W*$|\bweather\b.{0,20}\?"
+    r"\bjust (?:curious|wondering)\b|\bout of curiosity\b"
+    r"|\b(?:what|how)(?:['\u2019]s| is) the weather(?: like)?(?: (?:today|tomorrow|outside|there))?"
+    r"\W*(?:lol|haha)?\W*$"
     r"|^\W*(?:can|could) you (?:explain|tell me) what \w+ (?:is|means)\W*$",
+    re.IGNORECASE,
+)
+_OF_WORK = regex(
+    r"\b(?:you|we) (?:can|could|should|would|might)\b"
+    r"|\b(?:red|fail\w*|brok\w+|breaks?|error\w*|crash\w*|bugs?|wrong|flaky|stuck|hangs?|missing"
+    r"|drops|los(?:es|t)"
+    r"|(?:doesn|don|didn|isn|won)['\u2019]?t (?:work|build|start|compile|run|pass))\b",
     re.IGNORECASE,
 )
 _ACRONYM = regex(r"\b[A-Z]{2}[A-Z0-9]*\b")
@@ -74,10 +83,16 @@ def _without_asides(passages: Sequence[Passage]) -> list[Passage]:
     is_aside = False
     for one in passages:
         if one.speaker == "user":
-            is_aside = _ASIDE.search(one.text) is not None
+            is_aside = _is_aside(one.text)
         if not is_aside:
             kept.append(one)
     return kept
+
+
+def _is_aside(text: str) -> bool:
+    if not _ASIDE.search(text) or _OF_WORK.search(text) or CODE_NAME.search(text):
+        return False
+    return not any(is_order(one) for one in sentences(text) if opening(one) < len(one.words))
 
 
 def _first(passages: Sequence[Passage], speaker: Speaker) -> tuple[Passage, str] | None:

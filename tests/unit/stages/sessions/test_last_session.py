@@ -143,3 +143,18 @@ def test_a_question_beside_the_work_is_not_told_nor_its_answer():
         "  > The user asked: Move the queue to Redis streams",
         "  > It ended with: Moved it; 41 tests pass.",
     ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "I was just wondering if you could fix the login redirect after logout?",
+        "the importer drops the last row again lol",
+        "just curious, why does the build fail since noon?",
+        "add a weather widget to the start page, haha",
+        "why is the weather widget empty?",
+        "Move the queue to Redis streams. I was just wondering what took us so long",
+    ],
+)
+def test_work_is_told_however_lightly_it_is_asked_for(asked):
+    assert told(("user", asked), ("agent", "Done."))[1:]
