@@ -181,7 +181,8 @@ _FORMS = {
         r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
         r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
         r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b"
-        r"(?: for the record| (?:with|by) \w+(?: and \w+)?)? ?[:,–—-]",
+        r"(?: for the record)? ?[:,–—-]",
+        r"^\W*(?:decision|decided|settled|agreed) (?:with|by) \w+(?: and \w+)? ?:",
         r"\blet's go with (?!(?:it|that|this|the|option|your|plan|a|b)\b)\w",
         r"\bwe(?:'re| are)? (?:leav(?:e|ing)) .{2,60} and (?:go|move|switch)(?:ing)? to\b",
         r"\bwe(?:'ve| have)?(?: just)? (?:moved|switched|migrated) from \S.{1,60} to \S",

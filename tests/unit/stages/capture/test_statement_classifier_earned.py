@@ -25,6 +25,7 @@ def kept(text, role="user"):
         ("settle it for good: everything in the database is UTC, timestamptz only", "decisions"),
         ("decision: we ship on thursdays", "decisions"),
         ("decided with Jens: We use Polly for retries with backoff, 5 attempts", "decisions"),
+        ("decided by Mara and Tom: We use Polly for retries, 5 attempts", "decisions"),
         ("Priya insists: terraform apply only from CI, never from a laptop", "patterns"),
         ("Rule: never run `cargo update` without -p, it broke the build twice", "patterns"),
         ("We decided that TLS_VERIFY must never be false, not even in dev", "decisions"),
@@ -101,6 +102,8 @@ def test_what_leads_to_a_statement_is_left_out(lead):
         "also the modal must only open once",
         "so far we use Redis, not NATS",
         "Ute is out of office until monday",
+        "Resolved by Mara, the ticket about the login can go.",
+        "Resolved with Mara, the ticket about the login can go.",
         "The customer insists: always answer on the same day, never later",
     ],
 )
