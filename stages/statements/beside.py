@@ -48,7 +48,7 @@ _BOUND = regex(
 )
 _OF_A_BOUND = regex(
     r" (?:must|may|can|max(?:imum)?|min(?:imum)?|limit(?:s|ed)?|thresholds?|budgets?|quotas?|caps?"
-    r"|allow(?:s|ed)?|raised|lowered|increased|reduced|extended|relaxed|tightened|changed|moved"
+    r"|allow(?:s|ed)?|requires?|required|needs?|raised|lowered|increased|reduced|extended|relaxed|tightened|changed|moved"
     r"|set) "
 )
 _CHANGE = regex(

@@ -140,6 +140,7 @@ def test_a_measurement_leaves_what_bounds_it(said, bound):
     [
         ("the bundle may be up to 400 KB now", "The bundle may be up to 300 KB."),
         ("the bundle limit is 400 KB now", "The bundle limit is at most 300 KB."),
+        ("Node 20 is required now", "Node must be 18."),
         ("the embeddings run locally now, no longer on the GPU server", "Embeddings run on GPU."),
     ],
 )
