@@ -258,7 +258,11 @@ _OUT = regex(
 )
 _GOES_ON = regex(r"[,;] \w|\bnow\b|\band\b", re.IGNORECASE)
 _BACK_TO = regex(r"\A\W*back to (?:the )?(?P<back>[\w./@-]+(?: [\w./@-]+){0,2})", re.IGNORECASE)
-_IS_BACK = regex(r"\b(?P<who>[A-Z]\w+) is back\b")
+# Not from lunch, nor "at 5".
+_IS_BACK = regex(
+    r"\b(?P<who>[A-Z]\w+) is back\b(?! (?:and forth|at)\b)"
+    r"(?! from (?!(?:[\w']+ ){0,3}?(?:leave|holidays?|vacation|sabbatical|sick)\b))"
+)
 _AWAY = frozenset(
     "leave holiday holidays vacation sabbatical away absent absence sick office off".split()
 )

@@ -57,6 +57,7 @@ def kept(text: str, known=KNOWN) -> list[str]:
         "we deploy with Flux these days",
         "retention goes from 90 days to 400 days",
         "Wout is back from holiday",
+        "Wout is back from his parental leave",
     ],
 )
 def test_a_change_of_what_a_memory_tells_is_kept(said):
@@ -112,6 +113,8 @@ def test_it_is_kept_without_what_leads_to_it_and_the_order_after_it(text, said):
         "Yusuf is out today",
         "session timeout is 60 minutes now. no wait, scrap that",
         "the report is 60 pages now",
+        "Wout is back from lunch",
+        "Wout is back and forth on this",
         "on my machine the session timeout is 60 minutes now",
         "session timeout is 60 minutes now but that is only my laptop",
         "session timeout is 60 minutes locally now",
