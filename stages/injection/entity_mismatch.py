@@ -26,6 +26,8 @@ from .things import ALL, AUXILIARIES, SAYS_NOT_WHICH, Text, Word, head_of, phras
 _MOST_WORDS, _MOST_CHARS = 14, 160
 _BARE_WORDS = 6
 _READ_CHARS = 2000
+_SURELY = 0.95
+"""So relevant is what tells who does it, and calls it otherwise ("billing" for "payments")."""
 
 _ASKS = regex(
     r"^\W*(?:(?:and|so|ok|hey|hi|btw|but|again|remind me)\W+)*"
@@ -47,20 +49,23 @@ _GOES_WITHOUT_SAYING = frozenset(("production", "prod"))
 _SAYS_NO_MORE = frozenset(map(canonical, ("environment", "env", "version", "system", "platform")))
 
 
-def entity_mismatch(parsed: Parsed, text: str, *, reworded: bool = False) -> str:
+def entity_mismatch(
+    parsed: Parsed, text: str, *, relevance: float = 0.0, reworded: bool = False
+) -> str:
     """Why a memory with this ``text`` is about another thing than each question of a prompt.
 
     "" where it is not, or nothing tells. What was found ``reworded`` may call the thing otherwise,
-    unless that is a name.
+    unless that is a name; so may the object of a deed where its ``relevance`` is high.
     """
     if parsed.pasted or parsed.retrospect is not None:
         return ""
     questions = parsed.parts or (parsed.question,)
     restated = frozenset(map(as_choice, parsed.parts))
+    may_differ = reworded or relevance >= _SURELY
     found = ""
     for question in (one for one in questions if one not in restated):
         asked = _asked(question)
-        found = _mismatch(asked, text[:_READ_CHARS], reworded) if asked else ""
+        found = _mismatch(asked, text[:_READ_CHARS], reworded, may_differ) if asked else ""
         if not found:
             return ""
     return found
@@ -164,7 +169,7 @@ def _standing(which: Collection[str], text: Text) -> Iterator[tuple[list[Word], 
         yield from ((words, at) for at, word in enumerate(words) if word.folded in which)
 
 
-def _mismatch(asked: _Asked, text: str, reworded: bool) -> str:
+def _mismatch(asked: _Asked, text: str, reworded: bool, may_differ: bool) -> str:
     folded = fold(text)
     unsaid = [thing for thing in asked.text.things if thing.word.folded not in folded]
     if not (unsaid or asked.deed or asked.alternatives):
@@ -180,7 +185,7 @@ def _mismatch(asked: _Asked, text: str, reworded: bool) -> str:
         heads = {one.head for one in asked.text.things if one.word == thing.word}
         if others and told.of_all.isdisjoint(heads) and not told.names(thing.word):
             return f"it speaks of {others[0].written}, and not of {thing.word.written}"
-    if asked.deed and not reworded and _is_done_to_another(asked.deed, asked.done_to, told):
+    if asked.deed and not may_differ and _is_done_to_another(asked.deed, asked.done_to, told):
         return f"it does not speak of {' '.join(word.written for word in asked.done_to)}"
     for one in asked.alternatives:
         if other := one.other_in(told):

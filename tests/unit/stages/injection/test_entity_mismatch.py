@@ -101,6 +101,25 @@ def test_what_was_found_by_other_words_may_call_a_thing_otherwise_but_not_by_ano
     assert entity_mismatch(parsed, "gate-api belongs to Osprey", reworded=True)
 
 
+@pytest.mark.parametrize(
+    ("question", "memory"),
+    [
+        ("Who leads the payments team?", "Grace Obi leads billing."),
+        ("who deploys the backend?", "Marta deploys the API on Thursdays."),
+        ("who maintains the docs?", "Ann maintains the handbook."),
+    ],
+)
+def test_what_reads_like_the_answer_may_call_what_is_done_to_otherwise(question, memory):
+    parsed = make_parsed(question=question).parsed
+    assert entity_mismatch(parsed, memory, relevance=0.96) == ""
+    assert entity_mismatch(parsed, memory, relevance=0.9)
+
+
+def test_another_name_is_another_thing_however_relevant():
+    parsed = make_parsed(question="who leads team Falcon?").parsed
+    assert entity_mismatch(parsed, "Grace Obi leads team Heron", relevance=0.99)
+
+
 def test_of_several_questions_each_has_to_be_about_another_thing():
     parsed = make_parsed(parts=("who leads team Falcon?", "who leads the mailer?")).parsed
     assert entity_mismatch(parsed, "team Heron leads the mailer") == ""
