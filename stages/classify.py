@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from time import perf_counter
@@ -48,6 +49,12 @@ _SURELY_NONE = 0.9
 # A message at the end of what tells of trouble, or several words that a program said.
 _MESSAGE = regex(r":\s+\S")
 _QUOTED = regex(r"(?<!\w)(?:'[^'\n]* [^'\n]*'|\"[^\"\n]* [^\"\n]*\"|`[^`\n]* [^`\n]*`)(?!\w)")
+# Who says of trouble what they did themselves, or that it has to be, tells and does not ask.
+_EXPLAINS = regex(
+    r":\s+(?:(?:i|i'm|i've|we|we're|we've|my|our|on purpose)\b"
+    r"|(?:(?:as|that's|this is) )?(?:expected|intended|intentional|normal)\s*(?:[,.;!]|$))",
+    re.IGNORECASE,
+)
 _YES_OR_NO = frozenset("is are was were does did".split())
 UNSURE_PERCENT = 50
 
@@ -310,8 +317,9 @@ def _tells_trouble(text: str, held: SearchIntent | None, read: Sequence[Sentence
         return False
     if any(is_order(one) or reports_success(one) for one in read):
         return False
-    told = len(read) == 1 and _MESSAGE.search(text, held.evidence[0].end) is not None
-    return told or _QUOTED.search(text) is not None
+    end = held.evidence[0].end
+    told = len(read) == 1 and _MESSAGE.search(text, end) and not _EXPLAINS.search(text, end)
+    return bool(told) or _QUOTED.search(text) is not None
 
 
 def local_racer(local: Local) -> Racer:

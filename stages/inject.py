@@ -237,7 +237,9 @@ def _beside_the_point(
             continue
         if one.relevance < least:
             continue
-        if mismatch := entity_mismatch(parsed, one.text, reworded=one.hit.in_other_words):
+        if mismatch := entity_mismatch(
+            parsed, one.text, relevance=one.relevance, reworded=one.hit.in_other_words
+        ):
             yield one.memory.id, mismatch
 
 

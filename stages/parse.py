@@ -51,11 +51,15 @@ _ACRONYMS = regex(r"\b([A-Z]{2,})s\b")
 _REPORTS = frozenset("ask asks asked know wonder wonders wondering remember sure see idea".split())
 _BEGINS_PART = frozenset("what what's which who who's where where's when why how how's".split())
 _JOINING = frozenset(("and", "also"))
-# What a sentence names ("the launch price", but not "the demo on"), and the words for it.
+# What a sentence names ("the launch price", but not "the demo on", nor, as far as its form tells,
+# "the laptop died" and "the build takes 20 minutes"), and the words for it.
+_VERB = r"[\w-]*[^\We]ed\b|[\w-]+s (?:\d|(?:the|an?|our|my|too|no|so|it|me|us)\b)"
 _NAMED = regex(
-    rf"\b(?:the|our|my|an?) [\w-]+(?: (?!(?:{'|'.join(sorted(STOP_WORDS))})\b)[\w-]+)?",
+    r"\b(?P<first>(?:the|our|my|an?) [\w-]+)"
+    rf"(?: (?!(?:{'|'.join(sorted(STOP_WORDS))})\b|{_VERB})[\w-]+)?",
     re.IGNORECASE,
 )
+_CLAUSE_ENDS = regex(r"\s*[.,;:!?\n]")
 _PRONOUNS = frozenset(("it", "they", "them"))
 _PRONOUN = regex(rf"\b(?:{'|'.join(sorted(_PRONOUNS))})\b", re.IGNORECASE)
 # "Which version was it again" asks for the version.
@@ -161,8 +165,8 @@ def _searched(text: str) -> tuple[str, ...]:
 def _within(text: str) -> tuple[str, ...]:
     """The questions in a prompt of several sentences, of two words to search for or more.
 
-    One that points back ("how long is it?") names what was named first in its sentence, or in the
-    sentence before, or comes with that.
+    One that points back ("how long is it?") names the one thing that was named in its sentence
+    before it, or in the sentence before, or comes with that.
     """
     read = prompt_sentences(text)
     if len(read) < 2 or language_of(text) != ENGLISH:
@@ -186,10 +190,22 @@ def _read_alone(
     if stands_alone(words) or not points_back(words):
         return text[start:end]
     told = (sentence if sentence.spans[0][0] < start else before).spans[0][0]
-    named = _NAMED.search(text, told, start)
-    if named is None or not stands_alone([word for word in words if word not in _PRONOUNS]):
+    named = _named(text, told, start)
+    if not named or not stands_alone([word for word in words if word not in _PRONOUNS]):
         return text[told:end]
-    return str(_PRONOUN.sub(named[0], text[start:end], count=1))
+    return str(_PRONOUN.sub(named, text[start:end], count=1))
+
+
+def _named(text: str, start: int, end: int) -> str:
+    """The one thing that a sentence names between ``start`` and ``end``; "" for none or several.
+
+    With nothing behind it, what a sentence begins with has its verb ("The exporter crashes.").
+    """
+    found = list(_NAMED.finditer(text, start, end))
+    if len({one[0].lower() for one in found}) != 1:
+        return ""
+    is_clause = found[0].start() == start and _CLAUSE_ENDS.match(text, found[0].end())
+    return found[0]["first" if is_clause else 0]
 
 
 def _questions_of(sentence: Sentence) -> Iterator[tuple[list[str], tuple[int, int]]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -16,6 +17,17 @@ from .embedder import bundled_tokenizer
 # In shorter words another letter, or one that is gone, mostly makes another word ("tls", "its").
 _FEWEST_LETTERS_OF_A_LONG_WORD = 5
 _FEWEST_LETTERS = 3
+_FEWEST_LETTERS_OF_A_RARE_WORD = 7
+# What is longer is no misspelt word, and its edits would be many.
+_MOST_LETTERS = 20
+_MOST_WORDS = 6
+_UNCLEAR = "aei"
+# Each row of the keyboard is shifted by half a key.
+_PLACES = {
+    letter: (row, at + row / 2)
+    for row, letters in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
+    for at, letter in enumerate(letters)
+}
 _ENDINGS = ("s", "es", "d", "ed", "r", "er", "rs", "ers", "ing", "ly")
 
 Having = Callable[[Collection[str]], Collection[str]]
@@ -43,9 +55,9 @@ def corrected(words: Sequence[str], stem: Callable[[str], str], having: Having) 
 
     No English word is, nor one that memories have. What it may be is looked for among the words
     that make a sentence, then among those of memories, where it has to be one alone, and then among
-    frequent ones. Memories are asked only about what is no English word.
+    frequent ones. Memories are asked only about what is no English word, and of that the first few.
     """
-    strange = [word for word in dict.fromkeys(words) if _is_strange(word)]
+    strange = list(islice(filter(_is_strange, dict.fromkeys(words)), _MOST_WORDS))
     if not strange:
         return {}
     known = having({stem(word) for word in strange})
@@ -64,7 +76,7 @@ def corrected(words: Sequence[str], stem: Callable[[str], str], having: Having) 
 
 def _is_strange(word: str) -> bool:
     """Whether ``word`` is neither English, nor a form of such a word, nor used by developers."""
-    if len(word) < _FEWEST_LETTERS or word in _lists().well_written:
+    if not _FEWEST_LETTERS <= len(word) <= _MOST_LETTERS or word in _lists().well_written:
         return False
     return not _is_english(word) or word in _lists().names
 
@@ -111,9 +123,9 @@ def _of_memories(word: str, stem: Callable[[str], str], having: Having) -> str:
     Few of all that are one edit away are stemmed, which takes long: the English ones. Of the others
     the stem is edited.
     """
-    meant = {stem(one): one for one in _inner_edits(word) if one in _vocabulary()}
+    meant = {stem(one): one for one in _slips(word) if one in _vocabulary()}
     if word.startswith(own := stem(word)):
-        for one in _inner_edits(own):
+        for one in _slips(own):
             meant.setdefault(one, one + word[len(own) :])
     found = [meant[one] for one in having(meant) if stem(meant[one]) == one]
     return found[0] if len(found) == 1 else ""
@@ -128,6 +140,28 @@ def _inner_edits(word: str) -> Iterator[str]:
     yield from swapped
     for edited in others:
         yield from (one for one in edited if one[:1] == word[0] and one[-1:] == word[-1])
+
+
+def _slips(word: str) -> Iterator[str]:
+    """The inner edits of ``word`` that are slips, not other words: "marino" is none of "merino".
+
+    A letter that is another is beside it on the keyboard, or, in words that few others are like,
+    a vowel that sounds alike ("seperate").
+    """
+    unclear = _UNCLEAR if len(word) >= _FEWEST_LETTERS_OF_A_RARE_WORD else ""
+    for one in _inner_edits(word):
+        if len(one) != len(word):
+            yield one
+            continue
+        (a, b), *more = ((a, b) for a, b in zip(word, one, strict=True) if a != b)
+        if more or _are_beside(a, b) or (a in unclear and b in unclear):
+            yield one
+
+
+def _are_beside(one: str, other: str) -> bool:
+    """Whether two letters are neighbours on the keyboard."""
+    (row, place), (other_row, other_place) = _PLACES[one], _PLACES[other]
+    return abs(row - other_row) <= 1 and abs(place - other_place) <= 1
 
 
 def _edits(word: str) -> Iterator[set[str]]:

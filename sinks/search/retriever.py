@@ -241,7 +241,7 @@ class Search:
         """
         relevant = _relevant(candidates, query)
         if self.reranker is None or not query.asked or foreign:
-            return self._with_newer(self._in_force(self._hits(relevant), query), query), False
+            return self._with_newer(self._in_force(self._hits(relevant), query), query, 0.0), False
         least = RERANK_MIN_PASTED if query.pasted else RERANK_MIN_RELEVANCE
         to_rerank = {one.id for one in candidates[:RERANK_TOP_K] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
@@ -250,7 +250,7 @@ class Search:
         reranked, is_cut = self._rerank(self.reranker, query, first, other, until)
         told = (reranked.get(hit.memory.id) or unread(hit, other) for hit in hits)
         found = [hit for hit in told if _is_relevant(hit, query)]
-        return self._with_newer(self._in_force(found, query), query), is_cut
+        return self._with_newer(self._in_force(found, query), query, until), is_cut
 
     def _rerank(
         self,
@@ -296,32 +296,41 @@ class Search:
                 found[current.id] = replace(hit, memory=current, instead_of=instead_of)
         return tuple(found.values())
 
-    def _with_newer(self, hits: tuple[Hit, ...], query: Query) -> tuple[Hit, ...]:
+    def _with_newer(self, hits: tuple[Hit, ...], query: Query, until: float) -> tuple[Hit, ...]:
         """``hits``, and before each what contradicts it, as relevant; at most ``query.limit``.
 
-        Several may contradict one: first what reads like the answer, else the newest. And what
-        contradicts may be contradicted itself. Which of them is shown is decided later, where they
-        are beside each other.
+        Several may contradict one: first what reads like the answer, if there is time ``until``
+        when to read them, else the newest. And what contradicts may be contradicted itself. Which
+        of them is shown is decided later, where they are beside each other.
         """
         newer = {} if query.is_filtered else self._all_newer(hits, query.scopes)
         if not newer:
             return hits
         found: dict[str, Hit] = {}
+        scores: dict[str, float] = {}
         for hit in hits:
             line = [hit.memory]
             for memory in line:
-                beside = self._best_first(newer.get(memory.id, ()), query)
+                beside = self._best_first(newer.get(memory.id, ()), query, until, scores)
                 line += [one for one in reversed(beside) if one not in line]
             for at, memory in reversed(list(enumerate(line))):
                 one = replace(hit, memory=memory, order=hit.order + at * _BEFORE) if at else hit
                 found.setdefault(memory.id, one)
         return tuple(found.values())[: query.limit]
 
-    def _best_first(self, newer: Sequence[Memory], query: Query) -> Sequence[Memory]:
-        if len(newer) == 1 or self.reranker is None or not query.asked:
+    def _best_first(
+        self, newer: Sequence[Memory], query: Query, until: float, scores: dict[str, float]
+    ) -> Sequence[Memory]:
+        """``newer`` by how each reads as an answer, which ``scores`` has by id for those read."""
+        if len(newer) < 2 or self.reranker is None or not query.asked:
             return newer
-        read = partial(self.reranker.score, query.asked)
-        return sorted(newer, key=lambda one: -read(f"{one.namespace}: {one.content}"))
+        for one in newer:
+            if one.id in scores:
+                continue
+            if time.perf_counter() > until:
+                return newer
+            scores[one.id] = self.reranker.score(query.asked, f"{one.namespace}: {one.content}")
+        return sorted(newer, key=lambda one: -scores[one.id])
 
     def _all_newer(
         self, hits: Sequence[Hit], scopes: Sequence[Scope]

@@ -11,7 +11,7 @@ otherwise, by a stem, an abbreviation or a kind, counts as said. English alone; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, dropwhile
 from typing import NamedTuple
@@ -20,11 +20,14 @@ from ...bus.prompts import Parsed
 from ...config.patterns import regex
 from ..language.topics import as_choice
 from ..language.words import FILLERS, fold, word_rows
-from .things import ALL, AUXILIARIES, SAYS_NOT_WHICH, Text, Word, phrases, row_of
+from ..statements.canonical import canonical
+from .things import ALL, AUXILIARIES, SAYS_NOT_WHICH, Text, Word, head_of, phrases, row_of
 
 _MOST_WORDS, _MOST_CHARS = 14, 160
 _BARE_WORDS = 6
 _READ_CHARS = 2000
+_SURELY = 0.95
+"""So relevant is what tells who does it, and calls it otherwise ("billing" for "payments")."""
 
 _ASKS = regex(
     r"^\W*(?:(?:and|so|ok|hey|hi|btw|but|again|remind me)\W+)*"
@@ -42,22 +45,27 @@ _ALTERNATIVES = [
     [frozenset(one.split("/")) for one in row.split()] for row in word_rows("alternatives")
 ]
 _GOES_WITHOUT_SAYING = frozenset(("production", "prod"))
+# Of these the word before is what is asked about: "the demo environment", "the Windows version".
+_SAYS_NO_MORE = frozenset(map(canonical, ("environment", "env", "version", "system", "platform")))
 
 
-def entity_mismatch(parsed: Parsed, text: str, *, reworded: bool = False) -> str:
+def entity_mismatch(
+    parsed: Parsed, text: str, *, relevance: float = 0.0, reworded: bool = False
+) -> str:
     """Why a memory with this ``text`` is about another thing than each question of a prompt.
 
     "" where it is not, or nothing tells. What was found ``reworded`` may call the thing otherwise,
-    unless that is a name.
+    unless that is a name; so may the object of a deed where its ``relevance`` is high.
     """
     if parsed.pasted or parsed.retrospect is not None:
         return ""
     questions = parsed.parts or (parsed.question,)
     restated = frozenset(map(as_choice, parsed.parts))
+    may_differ = reworded or relevance >= _SURELY
     found = ""
     for question in (one for one in questions if one not in restated):
         asked = _asked(question)
-        found = _mismatch(asked, text[:_READ_CHARS], reworded) if asked else ""
+        found = _mismatch(asked, text[:_READ_CHARS], reworded, may_differ) if asked else ""
         if not found:
             return ""
     return found
@@ -67,13 +75,36 @@ class _Asked(NamedTuple):
     """A question that asks for something of a thing.
 
     ``deed``: what somebody does, of which ``done_to`` is the object ("leads", "team Falcon").
-    ``alternatives``: the words that tell which one is meant, and those of which it is none.
     """
 
     text: Text
     deed: Word | None
     done_to: tuple[Word, ...]
-    alternatives: tuple[tuple[frozenset[str], frozenset[str]], ...]
+    alternatives: tuple[_Alternative, ...]
+
+
+class _Alternative(NamedTuple):
+    """The words for which one is ``meant`` ("weekly"), those for others, and the kind of thing.
+
+    ``head`` is canonical: the word behind. Where it says no more of the thing ("the demo
+    environment"), ``beside`` has what else the question says, some of which has to be beside
+    another's.
+    """
+
+    meant: frozenset[str]
+    foreign: frozenset[str]
+    head: str
+    beside: frozenset[str]
+
+    def other_in(self, told: Text) -> str:
+        """Which other one of the kind is ``told`` of, and nowhere the one meant; "" for none."""
+        if self.foreign.isdisjoint(told.said) or not self.meant.isdisjoint(told.said):
+            return ""
+        for words, at in _standing(self.foreign, told):
+            behind = [head_of(word) for word in words[at + 1 :]]
+            if self.head in behind or not self.beside.isdisjoint(map(head_of, words)):
+                return words[at].folded
+        return ""
 
 
 @lru_cache(maxsize=8)
@@ -111,8 +142,8 @@ def _deed(asked: Text) -> tuple[Word | None, tuple[Word, ...]]:
     return deed, done_to
 
 
-def _alternatives(asked: Text) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """What is meant by each word of which a thing is just one ("weekly"), and what is not.
+def _alternatives(asked: Text) -> Iterator[_Alternative]:
+    """What tells which one of a kind is meant ("the weekly report").
 
     Whether something is so is answered by that of which it is.
     """
@@ -120,11 +151,25 @@ def _alternatives(asked: Text) -> Iterator[tuple[frozenset[str], frozenset[str]]
         return
     for row in _ALTERNATIVES:
         meant = [one for one in row if not one.isdisjoint(asked.said)]
-        if len(meant) == 1 and meant[0].isdisjoint(_GOES_WITHOUT_SAYING):
-            yield meant[0], frozenset(chain.from_iterable(row)) - meant[0]
+        if len(meant) != 1 or not meant[0].isdisjoint(_GOES_WITHOUT_SAYING):
+            continue
+        foreign = frozenset(chain.from_iterable(row)) - meant[0]
+        for words, at in _standing(meant[0], asked):
+            if words[at + 1 :]:
+                head = head_of(words[at + 1])
+                says = (head_of(word) for word in asked.words if word.says)
+                beside = frozenset(says if head in _SAYS_NO_MORE else ())
+                yield _Alternative(meant[0], foreign, head, beside)
 
 
-def _mismatch(asked: _Asked, text: str, reworded: bool) -> str:
+def _standing(which: Collection[str], text: Text) -> Iterator[tuple[list[Word], int]]:
+    """The phrases of ``text`` that have one of the folded words ``which``, and where."""
+    for phrase in phrases(text.words):
+        words = [text.words[at] for at in phrase]
+        yield from ((words, at) for at, word in enumerate(words) if word.folded in which)
+
+
+def _mismatch(asked: _Asked, text: str, reworded: bool, may_differ: bool) -> str:
     folded = fold(text)
     unsaid = [thing for thing in asked.text.things if thing.word.folded not in folded]
     if not (unsaid or asked.deed or asked.alternatives):
@@ -140,12 +185,11 @@ def _mismatch(asked: _Asked, text: str, reworded: bool) -> str:
         heads = {one.head for one in asked.text.things if one.word == thing.word}
         if others and told.of_all.isdisjoint(heads) and not told.names(thing.word):
             return f"it speaks of {others[0].written}, and not of {thing.word.written}"
-    if asked.deed and not reworded and _is_done_to_another(asked.deed, asked.done_to, told):
+    if asked.deed and not may_differ and _is_done_to_another(asked.deed, asked.done_to, told):
         return f"it does not speak of {' '.join(word.written for word in asked.done_to)}"
-    for meant, foreign in asked.alternatives:
-        said = foreign & told.said
-        if said and meant.isdisjoint(told.said):
-            return f"it speaks of {min(said)}, and not of {min(meant & asked.text.said)}"
+    for one in asked.alternatives:
+        if other := one.other_in(told):
+            return f"it speaks of {other}, and not of {min(one.meant & asked.text.said)}"
     return ""
 
 

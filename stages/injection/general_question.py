@@ -85,7 +85,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 _OF_ANY = regex(r"\ban?\b")
-# Where they are compared the project's own are meant.
+# Where they are compared, or something is done with them, the project's own are meant.
 _PLACES = frozenset("staging prod production dev local main master develop ci test tests".split())
 _COMMANDS = frozenset("kubectl curl grep sed awk rsync ssh gh psql npx git docker make".split())
 _PROGRAMS = frozenset("excel word photoshop chrome firefox safari gdscript gimp figma".split())
@@ -93,6 +93,8 @@ _NUMBER = regex(r"(?:^|\s)\d|\d{3}")
 _PARTICIPLE = regex(r"\w+(?:ed|ing)")
 _SHORT = 5
 _SCIENCES = frozenset("learning science python java".split())
+# What a program's name is another word for.
+_CALLED = {"docker": "container", "kubernetes": "cluster", "k8s": "cluster"}
 _LANGUAGES = (["in", "c"], ["in", "go"], ["in", "r"])
 
 
@@ -228,12 +230,17 @@ def _is_command(one: General) -> bool:
     return first in TECHNOLOGIES or first in _COMMANDS
 
 
+def _is_done_within(one: General) -> bool:
+    return one.known and _PLACES.isdisjoint(one.thing.split())
+
+
 def _is_known_thing(one: General) -> bool:
     return one.known
 
 
 _MAY_BE: Mapping[str, Callable[[General], bool]] = {
-    **dict.fromkeys(("old", "free", "priced", "able", "shared", "within"), _is_known_thing),
+    **dict.fromkeys(("old", "free", "priced", "able", "shared"), _is_known_thing),
+    "within": _is_done_within,
     "meant": _may_be_meant,
     "defined": _may_be_defined,
     "sides": _compares,
@@ -320,7 +327,9 @@ def _is_within(one: General, text: str, relevance: float) -> bool:
     if _OF_ANY.search(one.thing) and relevance < _SURELY:
         return False
     told = Text(text)
-    return all(map(told.names, Text(one.other).words))
+    return all(
+        told.names(word) or _CALLED.get(word.folded, "\n") in text for word in Text(one.other).words
+    )
 
 
 _ANSWERS: Mapping[str, Callable[[General, str, float], bool]] = {

@@ -160,7 +160,7 @@ class Text:
             for at, word in enumerate(words)
             if not ALL.isdisjoint(before.folded for before in words[max(0, at - 2) : at])
         )
-        return frozenset(_head(word) for word in near)
+        return frozenset(head_of(word) for word in near)
 
     @cached_property
     def _parts(self) -> list[str]:
@@ -238,7 +238,8 @@ def _form(written: str, *, is_first: bool) -> str:
     return "name" if capital and not ordinary else "word"
 
 
-def _head(word: Word) -> str:
+def head_of(word: Word) -> str:
+    """What kind of thing ``word`` is, canonical: its last part."""
     return canonical(word.folded.rpartition("-")[2])
 
 
@@ -295,15 +296,15 @@ def _in_phrases(words: Sequence[Word]) -> Iterator[Thing]:
             for which in words[max(start, at - _MOST_BEFORE) : at]:
                 alone = which.opens and at == phrase[-1] and not head.folded.endswith("s")
                 definite = which is one and (before in _DEFINITE or alone)
-                yield Thing(_head(head), which, "before", definite)
+                yield Thing(head_of(head), which, "before", definite)
         for at in phrase[:-1]:
             which = words[at + 1]
             if words[at].form == "word" and (which.form != "word" or "-" in which.folded):
-                yield Thing(_head(words[at]), which, "after")
+                yield Thing(head_of(words[at]), which, "after")
         behind = starting.get(_behind_preposition(words, phrase.stop))
         for at in behind or ():
             joined = words[phrase.stop].folded
-            yield Thing(_head(words[phrase.stop - 1]), words[at], joined)
+            yield Thing(head_of(words[phrase.stop - 1]), words[at], joined)
 
 
 def _behind_preposition(words: Sequence[Word], at: int) -> int:
@@ -324,5 +325,5 @@ def _identified(words: Sequence[Word]) -> Iterator[Thing]:
             yield Thing(f"_{parts[-1]}", word, "part")
             if "." not in word.folded:
                 yield Thing(f"{parts[0]}_", word, "part")
-        elif "-" in word.folded and _head(word) in _NAMED_THINGS:
-            yield Thing(_head(word), word, "part", definite=True)
+        elif "-" in word.folded and head_of(word) in _NAMED_THINGS:
+            yield Thing(head_of(word), word, "part", definite=True)

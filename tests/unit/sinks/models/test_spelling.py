@@ -3,7 +3,10 @@ import pytest
 from subcog.sinks.models.analyzer import Analyzer
 from subcog.sinks.models.spelling import corrected
 
-MEMORIES = "release freeze restart worker sprite exported scale tiers integration React source sync"
+MEMORIES = (
+    "release freeze restart worker sprite exported scale tiers integration React source sync"
+    " calendar"
+)
 
 
 def meant(question: str, memories: str = MEMORIES) -> dict[str, str]:
@@ -35,6 +38,7 @@ def test_a_word_that_makes_a_sentence_is_told_by_one_letter(question: str, read:
         ("scake", "scale"),  # or another
         ("restrat", "restart"),  # or changed places
         ("integraton", "integration"),  # in the ending
+        ("calender", "calendar"),  # or sounds alike
     ],
 )
 def test_a_word_that_only_memories_have_is_told_by_one_letter(word: str, read: str) -> None:
@@ -47,6 +51,27 @@ def test_a_word_that_only_memories_have_is_told_by_one_letter(word: str, read: s
 )
 def test_other_words_stay_as_they_are(word: str) -> None:
     assert meant(f"do we use {word}", f"{MEMORIES} trial was do not format decide") == {}
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("unpack", "unpick"),
+        ("pinot", "pivot"),
+        ("marten", "martin"),
+        ("pallet", "pellet"),
+        ("merino", "marino"),
+        ("gannet", "garnet"),
+        ("kubecost", "kubecast"),
+    ],
+)
+def test_a_word_that_is_not_known_is_not_taken_for_another(word: str, other: str) -> None:
+    assert meant(f"the {word}", other) == {}
+
+
+def test_what_is_too_long_for_a_word_is_not_read() -> None:
+    assert meant(f"how is it {'q' * 380}", f"{'q' * 379}") == {}
+    assert meant(f"the {'q' * 21}", "q" * 20) == {}
 
 
 def test_what_memories_have_is_no_mistake() -> None:

@@ -475,6 +475,27 @@ def test_where_reading_takes_too_long_words_decide_for_the_rest_and_that_is_told
     assert (recalled.mode, recalled.degraded, searching.cut) == (ASKED.mode, "reranker.cut", 1)
 
 
+def test_what_contradicts_is_read_once_and_not_when_time_is_over(embedder: Embedder) -> None:
+    store = contradicting()
+    answer = "Lunch is at noon."
+    for id_, text, days in (("m2", answer, 2), ("m3", "Buttons are blue.", 3)):
+        store.memories[id_] = structs.replace(
+            store.memories["m2"], id=id_, content=text, contradicts="m1",
+            updated_at=NOW + timedelta(days=days),
+        )  # fmt: skip
+    store.memories["m1"] = structs.replace(store.memories["m1"], content="No CI builds any more.")
+    reranker = FakeReranker(answer)
+    searching = reading(store, embedder, reranker)
+    asked = structs.replace(QUESTION, text="which CI builds", asked="which CI builds?", limit=9)
+    ids = [hit.memory.id for hit in searching.recall_now(asked).hits]
+    assert ids[:4] == ["m2", "m3", "m1", "m0"]
+    assert [text for _, text in reranker.shown].count(f"decisions: {answer}") == 1
+    reranker.shown.clear()
+    searching.rerank_budget_s = -1.0
+    assert [hit.memory.id for hit in searching.recall_now(asked).hits][:2] == ["m3", "m2"]
+    assert reranker.shown == []
+
+
 async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Embedder) -> None:
     class Slow(FakeReranker):
         def score(self, question: str, text: str) -> float:

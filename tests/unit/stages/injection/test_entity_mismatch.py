@@ -38,6 +38,7 @@ def mismatch(prompt, memory):
         ("who sends the yearly report?", "The weekly report is sent by Marta on Fridays."),
         ("minimum windows version?", "Minimum supported macOS is 12 Monterey."),
         ("which database does the demo environment use?", "Production's database is Aurora"),
+        ("what is the desktop breakpoint?", "The mobile breakpoint is 600 px."),
     ],
 )
 def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
@@ -73,6 +74,14 @@ def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
         ("can I deploy from windows?", "deploys run on Linux only"),
         ("which cluster is production on?", "k8s-2, and staging is a VM on it"),
         ("what runs daily, and what weekly?", "the index is rebuilt hourly"),
+        ("When is the daily standup?", "Standup every weekday at 9:15, retro weekly."),
+        ("How do we build for Windows?", "Cross-compile from Linux with `make dist-exe`."),
+        ("how do we translate the app into French?", "Translations: English strings to Crowdin"),
+        ("what is the desktop breakpoint?", "Breakpoints: mobile up to 600 px, then 1024 px"),
+        ("what is the mac address of the printer?", "It is 00:1b:44, seen from the Linux box"),
+        ("how do we polish the release notes?", "Release notes: Ann edits them, English only."),
+        ("how do I demo the app?", "Start with `make show`, never against production data."),
+        ("who checks the daily import?", "The weekly export starts at 9, the import is Ann's"),
         ("does tabulith._score stay?", "the API is what's in tabulith/__init__.py"),
     ],
 )
@@ -90,6 +99,25 @@ def test_what_was_found_by_other_words_may_call_a_thing_otherwise_but_not_by_ano
     assert entity_mismatch(parsed, "The design system is owned by Leonie", reworded=True) == ""
     parsed = make_parsed(question="who owns crane-api?").parsed
     assert entity_mismatch(parsed, "gate-api belongs to Osprey", reworded=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "memory"),
+    [
+        ("Who leads the payments team?", "Grace Obi leads billing."),
+        ("who deploys the backend?", "Marta deploys the API on Thursdays."),
+        ("who maintains the docs?", "Ann maintains the handbook."),
+    ],
+)
+def test_what_reads_like_the_answer_may_call_what_is_done_to_otherwise(question, memory):
+    parsed = make_parsed(question=question).parsed
+    assert entity_mismatch(parsed, memory, relevance=0.96) == ""
+    assert entity_mismatch(parsed, memory, relevance=0.9)
+
+
+def test_another_name_is_another_thing_however_relevant():
+    parsed = make_parsed(question="who leads team Falcon?").parsed
+    assert entity_mismatch(parsed, "Grace Obi leads team Heron", relevance=0.99)
 
 
 def test_of_several_questions_each_has_to_be_about_another_thing():

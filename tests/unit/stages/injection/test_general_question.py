@@ -73,6 +73,8 @@ def test_what_only_shares_a_name_with_a_general_question_is_refused(prompt, memo
         ("how do I search for text in postgres?", "the database has an index for search of text"),
         ("how do I reach prod in kubernetes?", "k8s: prod is reached by Teleport"),
         ("is Plausible GDPR compliant?", "Plausible: the lawyer says GDPR is fine with it"),
+        ("how do i run tests in docker?", "Run the tests in the container with `make ctest`."),
+        ("how do I reach postgres in docker?", "Postgres is in the container `db`, port 5433"),
         ("how does ArgoCD roll things out?", "everything is rolled out by ArgoCD"),
     ],
 )
@@ -126,6 +128,7 @@ def test_where_nothing_else_tells_relevance_does(prompt):
         "gVisor versus Firecracker, who decided and for which reasons",
         "what's holding up Apple Pay",
         "how should I name a branch, and what is RFID in our readers?",
+        "how do i run tests in docker?",
         "what is NATS? " + "and so on " * 20,
     ],
 )
