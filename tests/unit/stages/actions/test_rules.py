@@ -875,6 +875,23 @@ def test_what_is_needed_first_is_not_denied_itself():
     assert not breaks(rule, deed("just tunnel"))
 
 
+@pytest.mark.parametrize(
+    ("rule", "is_order"),
+    [
+        ("You don't have to run `make gen` before `make build`.", False),
+        ("No need to run `make gen` before `make build`.", False),
+        ("Never run `make gen` before `make build`.", False),
+        ("Fixed: the script did not run `make gen` before `make build`.", False),
+        ("I usually run `make gen` before `make build`.", False),
+        ("You have to run `make gen` before `make build`.", True),
+        ("No cache here. Run `make gen` before `make build`.", True),
+        ("Don't forget to run `make gen` before `make build`.", True),
+    ],
+)
+def test_what_need_not_be_run_first_or_was_not_is_no_order(rule, is_order):
+    assert breaks(rule, deed("make build")) is is_order
+
+
 GOLDEN = "Files under fixtures/golden/ must not be changed or deleted, they're the signed results"
 POOL = "pool_size in config/prod.toml stays at 18: pgbouncer gives us 20"
 TRUCE = "Don't use git commit --no-verify to get around the ticket hook"
