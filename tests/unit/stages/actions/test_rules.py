@@ -892,6 +892,16 @@ def test_what_need_not_be_run_first_or_was_not_is_no_order(rule, is_order):
     assert breaks(rule, deed("make build")) is is_order
 
 
+def test_what_a_command_can_be_undone_with_is_no_rule_against_it():
+    for undone in (
+        "`git merge` is undone with `git reset --hard ORIG_HEAD`.",
+        "git merge is undone by git reset.",
+        "`git merge` by hand is undone with `git reset --hard ORIG_HEAD`.",
+    ):
+        assert not breaks(undone, deed("git merge a"))
+    assert breaks("`helm upgrade` by hand gets reverted by Argo.", deed("helm upgrade a"))
+
+
 GOLDEN = "Files under fixtures/golden/ must not be changed or deleted, they're the signed results"
 POOL = "pool_size in config/prod.toml stays at 18: pgbouncer gives us 20"
 TRUCE = "Don't use git commit --no-verify to get around the ticket hook"
