@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,6 +17,15 @@ from .written import FILLER, IDENTIFIER, TYPES, Written, stems
 _AGAINST, _CUES = RULE_FORMS["names_against"]
 _FORMS, _WORDS = RULE_FORMS["names"]
 _WRITING = stems("delete update insert truncate drop alter write merge overwrite save create")
+# What is meant by each verb: statements in SQL, and words about a change in code.
+_CHANGES = {
+    "insert": (_FORMS["inserts"], stems("insert write merge save create")),
+    "updat": (_FORMS["updates"], stems("update write merge overwrite save")),
+    "delet": (_FORMS["deletes"], stems("delete truncate drop")),
+    "truncat": (_FORMS["truncates"], stems("truncate drop")),
+    "drop": (_FORMS["drops"], stems("drop")),
+    "alter": (_FORMS["alters"], stems("alter drop")),
+}
 # Where a tool asks for what a rule speaks against.
 _MADE_SO = {
     "export default": tuple(
@@ -209,14 +219,29 @@ def _data_against(text: str) -> Iterator[DeniedName]:
     for found in _FORMS["of_data"].finditer(text):
         if name := found["behind"] or found["before"]:
             like_code = _FORMS["like_code"].search(name) is not None
-            topic = frozenset[str]() if found["reads"] else _WRITING
+            which = "behind" if found["behind"] else "before"
+            data, topic = _changes(text[found.start() : found.start(which)])
             if like_code:
-                yield DeniedName(name, True, False, (), (), topic=topic)
+                about = frozenset[str]() if found["reads"] else topic
+                yield DeniedName(name, True, False, (), (), topic=about)
             elif not found["reads"]:
-                yield DeniedName(name, True, False, (), (), data=_FORMS["changes_data"].pattern)
+                yield DeniedName(name, True, False, (), (), data=data)
         elif name := found["plain"] or found["on"] or found["subject"]:
-            changes = _FORMS["changes_rows"] if found["grows"] else _FORMS["changes_data"]
-            yield DeniedName(name, True, False, (), (), data=changes.pattern)
+            data, _ = _changes(text[found.start() : found.start("on")] if found["on"] else "")
+            data = _FORMS["changes_rows"].pattern if found["grows"] else data
+            yield DeniedName(name, True, False, (), (), data=data)
+
+
+def _changes(said: str) -> tuple[str, frozenset[str]]:
+    """The statements that are ``said`` not to be done, and the words about them in code.
+
+    They are all where no verb is named that means some of them alone: "hands off", "touch".
+    """
+    meant = [_CHANGES[verb.casefold()] for verb in _FORMS["change"].findall(said)]
+    if not meant:
+        return _FORMS["changes_data"].pattern, _WRITING
+    patterns = "|".join(statements.pattern for statements, _ in meant)
+    return f"(?:{patterns})", frozenset(chain.from_iterable(words for _, words in meant))
 
 
 def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]:

@@ -717,12 +717,26 @@ MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii 
         ),
         ("ledger is append-only", "update ledger set a = 1", "insert into ledger values (1)"),
         ("The table vessels is read-only for us", "truncate vessels", "select 1 from vessels"),
+        ("never truncate the events table", "truncate events", "insert into events values (1)"),
+        ("never drop the sessions table", "drop table sessions", "update sessions set a = 1"),
+        ("Don't delete rows in the users table.", "delete from users", "update users set a = 1"),
+        ("Never alter the user_log table", "alter table user_log", "insert into user_log (a)"),
+        ("No UPDATE on ledger.", "update ledger set a = 1", "delete from ledger"),
     ],
 )
 def test_a_table_is_not_to_be_changed_or_not_to_be_read(rule, broken, kept):
     assert breaks(rule, deed(f"psql -c '{broken}'"))
     assert breaks(rule, deed(path="jobs/a.py", written=f'db.run("{broken}")'))
     assert not breaks(rule, deed(f"psql -c '{kept}'"))
+
+
+def test_a_table_that_only_some_may_not_change_is_none_that_is_not_to_be_changed():
+    insert = deed("psql -c 'insert into users values (1)'")
+    assert breaks("users is read-only.", insert)
+    assert not breaks("users is read-only on the replica.", insert)
+    by_hand = "Never update the users table by hand in prod"
+    assert not breaks(by_hand, deed(path="a.sql", written="ALTER TABLE users ADD COLUMN a int"))
+    assert not rules_of("Never update the schema without a migration.").names
 
 
 def test_a_script_keeps_a_rule_by_an_option_alone():
