@@ -302,6 +302,31 @@ def test_a_value_that_is_to_stay_on_prod_may_be_another_elsewhere():
         assert not breaks(rule, deed(path="config/dev.toml", written="max_wait = 60"))
 
 
+@pytest.mark.parametrize(
+    ("rule", "path", "written"),
+    [
+        ("The default is always true.", "openapi.yaml", "default: false"),
+        ("Debug is always false in release builds.", "config/dev.toml", "debug = true"),
+        ("Timeout must be at least 30 for uploads.", "test_a.py", "run(cmd, timeout=5)"),
+        ("Memory must be at most 512 on the Pi.", "k8s/api.yaml", "memory: 1024"),
+        ("Line length must be at most 100 in Python code.", ".editorconfig", "line_length=120"),
+        ("Price must stay at least 10.", "fixtures/a.json", '"price": 5'),
+        ("Retries must stay below 3.", "src/mail.py", "retries = 5"),
+    ],
+)
+def test_a_value_that_is_said_of_one_thing_may_be_another_of_others(rule, path, written):
+    assert not breaks(rule, deed(path=path, written=written))
+
+
+def test_a_value_is_kept_where_the_words_behind_it_are_shared():
+    rule = "max_wait must be at most 30 s for uploads, the proxy hangs up."
+    assert breaks(rule, deed(path="src/upload.py", written="x = 1\nmax_wait = 60  # uploads"))
+    assert breaks(rule, deed(path="src/uploads/a.py", written="max_wait = 60"))
+    assert not breaks(rule, deed(path="src/mail.py", written="max_wait = 60"))
+    moved = deed(path="a.py", replaced="retries = 2", written="retries = 5")
+    assert breaks("Retries must stay below 3.", moved)
+
+
 def test_a_file_of_a_version_alone_keeps_the_one_it_is_pinned_to():
     rule = "node 22 breaks sharp in CI, pin 20.17 in .nvmrc"
     assert breaks(rule, deed(path=".nvmrc", written="22.9.0\n"))
@@ -716,6 +741,7 @@ MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii 
             "delete from ledgers",
         ),
         ("ledger is append-only", "update ledger set a = 1", "insert into ledger values (1)"),
+        ("ledger is append-only and hashed", "update ledger set a = 1", "insert into ledger (a)"),
         ("The table vessels is read-only for us", "truncate vessels", "select 1 from vessels"),
         ("never truncate the events table", "truncate events", "insert into events values (1)"),
         ("never drop the sessions table", "drop table sessions", "update sessions set a = 1"),
