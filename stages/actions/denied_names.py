@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .denied_files import IS_SCOPE, PathPattern, sentence_of, where_it_holds
-from .written import FILLER, IDENTIFIER, TYPES, Written, stems
+from .written import FILLER, IDENTIFIER, TYPES, Written, squeezed, stems
 
 _AGAINST, _CUES = RULE_FORMS["names_against"]
 _FORMS, _WORDS = RULE_FORMS["names"]
@@ -98,9 +98,9 @@ class DeniedName(Struct, frozen=True, dict=True):
     def _is_brought_in(self, written: Written) -> bool:
         name = self.name.casefold()
         if self._is_service:
-            words = [word.removesuffix("s") for word in name.split()]
-            named = (one.replace("-", "") for one in (*written.brought_in, *written.hosts))
-            return any(all(word in one for word in words) for one in named)
+            words = [re.escape(word.removesuffix("s")) for word in name.split()]
+            beside = re.compile("|".join(map("s?".join, (words, words[::-1]))))
+            return any(map(beside.search, map(squeezed, (*written.brought_in, *written.hosts))))
         if name in written.installed:
             return True
         return name in written.brought_in and self._is_meant(written.stems, frozenset())

@@ -34,8 +34,8 @@ class KeptValue(Struct, frozen=True, dict=True):
     must not get; "up", "down" and "any" for how it is not to move, with ``value`` as the limit if
     there is one, and "under" for a limit that is not to be reached. The ``key`` may be of several
     words; without one the value is all that the file holds. It holds within ``places`` if any, and
-    where ``subject`` is known, the change has to share a word with it. A key that is not ``sure`` to
-    be meant has to have had a value there.
+    where ``subject`` is known, the change has to share a word with it. A key that is not ``sure``
+    to be meant has to have had a value there.
     """
 
     kind: Kind

@@ -398,6 +398,26 @@ def test_a_library_that_is_out_is_told_in_many_words(rule):
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Push fails silently. No error message, the job just hangs.", "@hookform/error-message"),
+        ("Dark mode is out.", "use-dark-mode"),
+        ("Push notifications are out in version 2.1!", "expo-push-notifications"),
+        ("No message queue here, we poll.", "message-queue"),
+        ("google fonts is a no", "google-sheets-fonts"),
+    ],
+)
+def test_two_words_that_are_no_service_ban_none(text, name):
+    assert not deed(path="src/a.ts", written=f"import x from '{name}'").breaks(text)
+
+
+def test_a_service_of_two_words_is_known_by_its_address():
+    for rule in ("No Google Fonts here.", "google fonts is a no (GDPR)", "Google Fonts are banned"):
+        assert breaks(rule, deed(path="a.vue", written="'//fonts.googleapis.com/css'"))
+        assert not breaks(rule, deed(path="a.vue", written="'//google.com/fonts'"))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "moment 3 is out, we upgrade in May",
