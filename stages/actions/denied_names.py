@@ -193,6 +193,7 @@ FORMS = {
     "must_not": Form(is_library=True),
     "service": Form(is_limited=False, is_library=True, is_anywhere=True),
     "tolerated": Form(is_limited=False, is_outside=True),
+    "only_there": Form(is_code=True),
     "only": Form(is_outside=True, is_code=True),
     "harmful": Form(is_code=True),
     "needed": Form(is_code=True),
@@ -267,7 +268,8 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
         within = ()
     is_topic = limit and how != "without" and not (outside or within)
     topic = stems(limit["what"]) - _WORDS["everywhere"] if limit and is_topic else frozenset[str]()
-    allowed += _places_like(found.groupdict().get("where") or "")
+    where = found.groupdict().get("where") or ""
+    allowed += _places_like(where)
     codes = " ".join(_FORMS["code"].findall(text)) if group == "other" and form.is_code else ""
     has_subject = form.has_subject and not _FORMS["raw"].search(found[0])
     so_far = text[: sentence_of(text, found.start(group), end)[1]]  # the rest is mostly a story
@@ -280,7 +282,8 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
         is_code = part[0] == "`" and (" " in name or is_type or end > found.end(group))
         like_code = is_code or _is_like_code(name, is_placed=bool(within))
         is_called = _FORMS["called"].search(name) is not None
-        is_whole = bool(limit or is_end or not form.is_limited) and not form.is_code
+        is_plain = not form.is_code or "/" in where
+        is_whole = bool(limit or is_end or not form.is_limited) and is_plain
         if not (is_code or name.casefold() not in FILLER) or not (like_code or is_whole):
             continue
         about = stems((so_far if is_type else text).replace(name, "")) - stems(name)

@@ -411,6 +411,22 @@ def test_two_words_that_are_no_service_ban_none(text, name):
     assert not deed(path="src/a.ts", written=f"import x from '{name}'").breaks(text)
 
 
+def test_who_may_use_a_part_of_the_product_is_no_rule_about_code():
+    for rule, call in (
+        ("Only admins can use export.", "export(report)"),
+        ("Only managers can use approve.", "approve(id)"),
+    ):
+        assert not breaks(rule, deed(path="a.py", written=call))
+    assert breaks("Only src/queue may use redis.", deed(path="src/a.py", written="import redis"))
+    assert breaks("Only admins may call run_all.", deed(path="src/a.py", written="run_all()"))
+
+
+def test_a_limit_that_is_only_of_no_use_is_none():
+    many = deed("pytest -n 16")
+    assert not breaks("`pytest` with -n above 8 is not faster on the CI box.", many)
+    assert breaks("`pytest` with -n above 8 is not supported on the CI box.", many)
+
+
 def test_a_service_of_two_words_is_known_by_its_address():
     for rule in ("No Google Fonts here.", "google fonts is a no (GDPR)", "Google Fonts are banned"):
         assert breaks(rule, deed(path="a.vue", written="'//fonts.googleapis.com/css'"))
