@@ -275,7 +275,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
     so_far = text[: sentence_of(text, found.start(group), end)[1]]  # the rest is mostly a story
     in_path = IS_SCOPE.search(text, 0, found.start(group)) is not None
     for part in _parts(found[group], in_path):
-        name = part.strip("`").rstrip(".,;:")
+        name = part.strip("` ").rstrip(".,;:")
         if len(name) <= _SHORTEST or (in_path and "/" in name):
             continue
         is_type = name.casefold() in TYPES

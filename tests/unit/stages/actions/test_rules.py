@@ -427,6 +427,10 @@ def test_a_limit_that_is_only_of_no_use_is_none():
     assert breaks("`pytest` with -n above 8 is not supported on the CI box.", many)
 
 
+def test_a_name_of_blanks_is_none():
+    assert not rules_of("`    ` is out, and `   ` must not be used.").names
+
+
 def test_a_service_of_two_words_is_known_by_its_address():
     for rule in ("No Google Fonts here.", "google fonts is a no (GDPR)", "Google Fonts are banned"):
         assert breaks(rule, deed(path="a.vue", written="'//fonts.googleapis.com/css'"))
