@@ -320,7 +320,11 @@ def _specific(rest: str) -> frozenset[str]:
 
 
 def _places(rest: str) -> frozenset[str]:
-    """The places that ``rest`` names, but for one's own machine; branches by how they begin."""
+    """The places that ``rest`` names, but for one's own machine; branches by how they begin.
+
+    What is excepted is not among them.
+    """
+    rest = _FORMS["excepts"].split(rest)[0]
     named = [one for one in _FORMS["where"].findall(rest) if not _FORMS["own_place"].search(one)]
     words = _FORMS["place_word"].findall(" ".join(named).casefold())
     filler = _WORDS["place_filler"]

@@ -71,7 +71,7 @@ class DeniedName(Struct, frozen=True, dict=True):
         """Whether what is new uses the name, and where the rule holds."""
         if not self._holds_in(written.path):
             return False
-        if not self.lacking and self._is_brought_in(written):
+        if not (self.lacking or self.data) and self._is_brought_in(written):
             return True
         return any(self._is_denied(use, written) for use in self._uses(written))
 

@@ -716,6 +716,18 @@ def test_what_a_rule_excepts_breaks_it_elsewhere_alone(rule):
     assert breaks(rule, deed(path="web/Dockerfile", **done))
 
 
+@pytest.mark.parametrize("rule", ["Never run `make seed`", "Never run make seed"])
+def test_what_is_denied_but_in_one_file_or_environment_is_denied_in_all_others(rule):
+    seed = "make seed\n"
+    for end in ("", ", it wipes the data"):
+        excepted = f"{rule} except in scripts/dev.sh{end}"
+        assert breaks(excepted, deed("make seed"))
+        assert breaks(excepted, deed(path="scripts/ci.sh", written=seed))
+        assert not breaks(excepted, deed(path="scripts/dev.sh", written=seed))
+    assert breaks(f"{rule} outside staging", deed("make seed"))
+    assert not breaks(f"{rule} outside staging", deed("ENV=staging make seed"))
+
+
 BANNED = "GlobalScope.launch is banned."
 
 
@@ -787,6 +799,7 @@ MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii 
         ("never drop the sessions table", "drop table sessions", "update sessions set a = 1"),
         ("Don't delete rows in the users table.", "delete from users", "update users set a = 1"),
         ("Never alter the user_log table", "alter table user_log", "insert into user_log (a)"),
+        ("No deletes on ledger.", "delete from ledger where id = 1", "update ledger set a = 1"),
         ("No UPDATE on ledger.", "update ledger set a = 1", "delete from ledger"),
     ],
 )
@@ -803,6 +816,8 @@ def test_a_table_that_only_some_may_not_change_is_none_that_is_not_to_be_changed
     by_hand = "Never update the users table by hand in prod"
     assert not breaks(by_hand, deed(path="a.sql", written="ALTER TABLE users ADD COLUMN a int"))
     assert not rules_of("Never update the schema without a migration.").names
+    imported = deed(path="tests/test_a.py", written="from tests.factories import make_user")
+    assert not breaks("No inserts in tests.", imported)
 
 
 def test_a_script_keeps_a_rule_by_an_option_alone():
