@@ -963,6 +963,14 @@ def test_one_long_word_ends_soon_wherever_it_stands(piece):
         )
 
 
+def test_the_artifacts_of_a_manifest_are_read_soon():
+    mock = deed(path="app/build.gradle.kts", written='testImplementation("io.mk:mockk-jvm:1.13")')
+    assert breaks("Fakes are written by hand. Never use mockk", mock)
+    with ends_soon():
+        for path in ("package.json", "app/build.gradle.kts"):
+            breaks("never use moment", deed(path=path, written="a.-" * 20_000))
+
+
 def test_what_is_needed_first_is_not_denied_itself():
     rule = "`just migrate` needs `just tunnel` first, otherwise it hangs for two minutes"
     assert breaks(rule, deed("just migrate"))
