@@ -989,6 +989,8 @@ def test_what_is_needed_first_is_not_denied_itself():
         ("You have to run `make gen` before `make build`.", True),
         ("No cache here. Run `make gen` before `make build`.", True),
         ("Don't forget to run `make gen` before `make build`.", True),
+        ("CI does not cache it so run `make gen` before `make build`.", True),
+        ("No cache here — run `make gen` before `make build`.", True),
     ],
 )
 def test_what_need_not_be_run_first_or_was_not_is_no_order(rule, is_order):
