@@ -25,6 +25,7 @@ CODE = _FORMS["code"]
 
 _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
+_TOLD_WITHIN = 80
 _MOST_BETWEEN = 3
 _SHORTEST_PART = 6
 """So long is an option at least that a longer one may stand for: ``--selector``."""
@@ -243,6 +244,9 @@ def _without_option(text: str) -> Iterator[DeniedCommand]:
 def _too_early(text: str) -> Iterator[DeniedCommand]:
     """The commands before which another one is to be run."""
     for found in _FORMS["before"].finditer(text):
+        begin = found.start()
+        if _FORMS["no_order"].search(text, max(0, begin - _TOLD_WITHIN), begin):
+            continue
         names_other = found["what"] or found["known"] or CODE.search(found["ahead"])
         command = found["code"] or found["command"] or found["then"] or found["other"]
         # What is to be done before a commit is done in the hours before it.
@@ -316,7 +320,11 @@ def _specific(rest: str) -> frozenset[str]:
 
 
 def _places(rest: str) -> frozenset[str]:
-    """The places that ``rest`` names, but for one's own machine; branches by how they begin."""
+    """The places that ``rest`` names, but for one's own machine; branches by how they begin.
+
+    What is excepted is not among them.
+    """
+    rest = _FORMS["excepts"].split(rest)[0]
     named = [one for one in _FORMS["where"].findall(rest) if not _FORMS["own_place"].search(one)]
     words = _FORMS["place_word"].findall(" ".join(named).casefold())
     filler = _WORDS["place_filler"]

@@ -5,17 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .denied_files import IS_SCOPE, PathPattern, sentence_of, where_it_holds
-from .written import FILLER, IDENTIFIER, TYPES, Written, stems
+from .written import FILLER, IDENTIFIER, TYPES, Written, squeezed, stems
 
 _AGAINST, _CUES = RULE_FORMS["names_against"]
 _FORMS, _WORDS = RULE_FORMS["names"]
 _WRITING = stems("delete update insert truncate drop alter write merge overwrite save create")
+# What is meant by each verb: statements in SQL, and words about a change in code.
+_CHANGES = {
+    "insert": (_FORMS["inserts"], stems("insert write merge save create")),
+    "updat": (_FORMS["updates"], stems("update write merge overwrite save")),
+    "delet": (_FORMS["deletes"], stems("delete truncate drop")),
+    "truncat": (_FORMS["truncates"], stems("truncate drop")),
+    "drop": (_FORMS["drops"], stems("drop")),
+    "alter": (_FORMS["alters"], stems("alter drop")),
+}
 # Where a tool asks for what a rule speaks against.
 _MADE_SO = {
     "export default": tuple(
@@ -61,7 +71,7 @@ class DeniedName(Struct, frozen=True, dict=True):
         """Whether what is new uses the name, and where the rule holds."""
         if not self._holds_in(written.path):
             return False
-        if not self.lacking and self._is_brought_in(written):
+        if not (self.lacking or self.data) and self._is_brought_in(written):
             return True
         return any(self._is_denied(use, written) for use in self._uses(written))
 
@@ -88,9 +98,9 @@ class DeniedName(Struct, frozen=True, dict=True):
     def _is_brought_in(self, written: Written) -> bool:
         name = self.name.casefold()
         if self._is_service:
-            words = [word.removesuffix("s") for word in name.split()]
-            named = (one.replace("-", "") for one in (*written.brought_in, *written.hosts))
-            return any(all(word in one for word in words) for one in named)
+            words = [re.escape(word.removesuffix("s")) for word in name.split()]
+            beside = re.compile("|".join(map("s?".join, (words, words[::-1]))))
+            return any(map(beside.search, map(squeezed, (*written.brought_in, *written.hosts))))
         if name in written.installed:
             return True
         return name in written.brought_in and self._is_meant(written.stems, frozenset())
@@ -183,6 +193,7 @@ FORMS = {
     "must_not": Form(is_library=True),
     "service": Form(is_limited=False, is_library=True, is_anywhere=True),
     "tolerated": Form(is_limited=False, is_outside=True),
+    "only_there": Form(is_code=True),
     "only": Form(is_outside=True, is_code=True),
     "harmful": Form(is_code=True),
     "needed": Form(is_code=True),
@@ -209,14 +220,29 @@ def _data_against(text: str) -> Iterator[DeniedName]:
     for found in _FORMS["of_data"].finditer(text):
         if name := found["behind"] or found["before"]:
             like_code = _FORMS["like_code"].search(name) is not None
-            topic = frozenset[str]() if found["reads"] else _WRITING
+            which = "behind" if found["behind"] else "before"
+            data, topic = _changes(text[found.start() : found.start(which)])
             if like_code:
-                yield DeniedName(name, True, False, (), (), topic=topic)
+                about = frozenset[str]() if found["reads"] else topic
+                yield DeniedName(name, True, False, (), (), topic=about)
             elif not found["reads"]:
-                yield DeniedName(name, True, False, (), (), data=_FORMS["changes_data"].pattern)
+                yield DeniedName(name, True, False, (), (), data=data)
         elif name := found["plain"] or found["on"] or found["subject"]:
-            changes = _FORMS["changes_rows"] if found["grows"] else _FORMS["changes_data"]
-            yield DeniedName(name, True, False, (), (), data=changes.pattern)
+            data, _ = _changes(text[found.start() : found.start("on")] if found["on"] else "")
+            data = _FORMS["changes_rows"].pattern if found["grows"] else data
+            yield DeniedName(name, True, False, (), (), data=data)
+
+
+def _changes(said: str) -> tuple[str, frozenset[str]]:
+    """The statements that are ``said`` not to be done, and the words about them in code.
+
+    They are all where no verb is named that means some of them alone: "hands off", "touch".
+    """
+    meant = [_CHANGES[verb.casefold()] for verb in _FORMS["change"].findall(said)]
+    if not meant:
+        return _FORMS["changes_data"].pattern, _WRITING
+    patterns = "|".join(statements.pattern for statements, _ in meant)
+    return f"(?:{patterns})", frozenset(chain.from_iterable(words for _, words in meant))
 
 
 def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]:
@@ -242,20 +268,22 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
         within = ()
     is_topic = limit and how != "without" and not (outside or within)
     topic = stems(limit["what"]) - _WORDS["everywhere"] if limit and is_topic else frozenset[str]()
-    allowed += _places_like(found.groupdict().get("where") or "")
+    where = found.groupdict().get("where") or ""
+    allowed += _places_like(where)
     codes = " ".join(_FORMS["code"].findall(text)) if group == "other" and form.is_code else ""
     has_subject = form.has_subject and not _FORMS["raw"].search(found[0])
     so_far = text[: sentence_of(text, found.start(group), end)[1]]  # the rest is mostly a story
     in_path = IS_SCOPE.search(text, 0, found.start(group)) is not None
     for part in _parts(found[group], in_path):
-        name = part.strip("`").rstrip(".,;:")
+        name = part.strip("` ").rstrip(".,;:")
         if len(name) <= _SHORTEST or (in_path and "/" in name):
             continue
         is_type = name.casefold() in TYPES
         is_code = part[0] == "`" and (" " in name or is_type or end > found.end(group))
         like_code = is_code or _is_like_code(name, is_placed=bool(within))
         is_called = _FORMS["called"].search(name) is not None
-        is_whole = bool(limit or is_end or not form.is_limited) and not form.is_code
+        is_plain = not form.is_code or "/" in where
+        is_whole = bool(limit or is_end or not form.is_limited) and is_plain
         if not (is_code or name.casefold() not in FILLER) or not (like_code or is_whole):
             continue
         about = stems((so_far if is_type else text).replace(name, "")) - stems(name)

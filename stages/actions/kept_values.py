@@ -17,6 +17,7 @@ from .written import IDENTIFIER, TOKEN, Written, squeezed, stems
 _STAYS = RULE_FORMS["values_that_stay"].forms
 _FORMS, _WORDS = RULE_FORMS["values"]
 _CUES = NEGATIONS | _WORDS["cues"]
+_EVERYWHERE = RULE_FORMS["names"].words["everywhere"]
 _FLAGS = frozenset(("true", "false"))
 _NEWEST = frozenset(("latest", "next"))
 _MOST_WORDS = 3
@@ -29,11 +30,12 @@ class KeptValue(Struct, frozen=True, dict=True):
     """A value that is to stay, or one that is not to be set.
 
     ``kind`` is "stay" for a piece of code that is not to go; "keep" for the ``value`` that ``key``
-    is to have, in a new place as well if the key is ``sure`` to be meant; "not" for the one that it
+    is to have; "not" for the one that it
     must not get; "up", "down" and "any" for how it is not to move, with ``value`` as the limit if
     there is one, and "under" for a limit that is not to be reached. The ``key`` may be of several
     words; without one the value is all that the file holds. It holds within ``places`` if any, and
-    where ``subject`` is known, the change has to share a word with it.
+    where ``subject`` is known, the change has to share a word with it. A key that is not ``sure``
+    to be meant has to have had a value there.
     """
 
     kind: Kind
@@ -103,8 +105,9 @@ class KeptValue(Struct, frozen=True, dict=True):
         return [value.strip() for value in found]
 
     def _moves(self, written: Written) -> bool:
-        new = self._values(written.added) + self._values("\n".join(written.commands))
-        limit = self.value or next(iter(self._values(written.removed)), "")
+        before, added = self._values(written.removed), self._values(written.added)
+        new = (added if self.sure or before else []) + self._values("\n".join(written.commands))
+        limit = self.value or next(iter(before), "")
         if not limit:
             return bool(new) and self.kind == "up" and not written.path
         return any(self._is_past(limit, value) for value in new)
@@ -194,17 +197,17 @@ def _settings(text: str) -> Iterator[KeptValue]:
         said = found.groupdict()
         key, subject = _named(said["what"] or said.get("other") or "")
         subject = _there(text, found) or subject
-        is_long = " " in key or "-" in key
-        sure = _is_code(key) or found["value"].casefold() in _FLAGS or is_long
+        sure = _is_telling(key) or found["value"].casefold() in _FLAGS
         if key and (sure or said.get("stays") or said.get("other")):
             yield KeptValue("keep", key, found["value"], _at(text, found), subject, sure)
     for found in _FORMS["limit"].finditer(text):
         key, subject = _named(found["what"])
-        if key:
+        sure = _is_telling(key)
+        if key and (sure or found["stays"]):
             kind: Kind = "under" if found["under"] else "up"
             kind = "down" if found["least"] or found["short"] else kind
             subject = _there(text, found) or subject
-            yield KeptValue(kind, key, found["value"], _at(text, found), subject)
+            yield KeptValue(kind, key, found["value"], _at(text, found), subject, sure)
     for found in _FORMS["pinned_in"].finditer(text):
         place = PathPattern(found["file"], existing=False)
         yield KeptValue("keep", "", found["value"], (place,))
@@ -223,7 +226,8 @@ def _named(what: str) -> tuple[str, frozenset[str]]:
     while first + 1 < len(words) and (words[first][1] or _is_code(words[first][0])):
         first += 1
     key = [word for word, _ in words[first:]]
-    if not 0 < len(key) <= _MOST_WORDS or _names_nothing(key):
+    is_common = len(key) == 1 and key[0].casefold() in _WORDS["common_names"]
+    if not 0 < len(key) <= _MOST_WORDS or is_common or _names_nothing(key):
         return "", frozenset()
     others = (*(word for word, _ in words[:first]), *beside, lead["of"] if lead else "")
     *owners, last = key[-1].rsplit(".", 1) if len(key) == 1 else [" ".join(key)]
@@ -235,9 +239,18 @@ def _names_nothing(words: Sequence[str]) -> bool:
 
 
 def _there(text: str, found: re.Match[str]) -> frozenset[str]:
-    """The name of the environment that what is ``found`` holds in, if one is told behind it."""
-    place = _FORMS["there"].match(text, found.end("value"))
-    return stems(place[1]) | {place[1].casefold()[:4]} if place else frozenset()
+    """What is told behind the value ``found`` of where it holds: an environment, or what for."""
+    end = found.end("value")
+    if place := _FORMS["there"].match(text, end):
+        return stems(place[1]) | {place[1].casefold()[:4]}
+    about = _FORMS["about"].match(text, end)
+    words = stems(about["what"]) - _EVERYWHERE if about else frozenset[str]()
+    return words | {word.removesuffix("s") for word in words}
+
+
+def _is_telling(key: str) -> bool:
+    """Whether a ``key`` is of more than one plain word, and so is likely to mean one thing."""
+    return _is_code(key) or " " in key or "-" in key
 
 
 def _is_code(word: str) -> bool:

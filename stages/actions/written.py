@@ -39,7 +39,9 @@ _REQUIRED = regex(
     r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
 )
 _REFERENCED = regex(r"(?:\blibs\.|\bInclude=\"|<artifactId>)([\w-]+(?:\.[\w-]+)*)")
-_ARTIFACT = regex(r"[\w.-]+:([a-z]\w*)-[\w-]+:")
+# "io.mockk:mockk-android:1.13", in manifests of the JVM.
+_ARTIFACT = regex(r"(?<![\w.-])[\w.-]++:([a-z]\w*+)-[\w-]++:")
+_JVM_MANIFEST = regex(r"(?:\.gradle(?:\.kts)?|pom\.xml|\.toml)\Z")
 _HOOK = regex(r"^- id:\s*([\w-]+)", re.MULTILINE)
 _VERSION = regex(r"(?<=.)[@=<>~!\[].*|-binary\b.*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
@@ -139,6 +141,9 @@ class Written(Struct, frozen=True, dict=True):
             imported |= _jvm_imported(self.added) - _jvm_imported(self.removed)
         if _MANIFEST.search(self.path):
             imported |= _required(self.added) - _required(self.removed)
+            if _JVM_MANIFEST.search(self.path):
+                artifacts = set(_ARTIFACT.findall(self.added))
+                imported |= artifacts.difference(_ARTIFACT.findall(self.removed))
         programs = (command.partition(" ")[0] for command in self.commands)
         return frozenset(name.casefold() for name in (*imported, *programs)) | self.installed
 
@@ -156,8 +161,8 @@ def _opened(code: str) -> int:
 
 def _required(manifest: str) -> set[str]:
     packages = map(_plain, (*_REQUIRED.findall(manifest), *_REFERENCED.findall(manifest)))
-    heads = (*_HOOK.findall(manifest), *_ARTIFACT.findall(manifest))
-    return {*heads, *(name for one in packages for name in _names_of(one))}
+    hooks = _HOOK.findall(manifest)
+    return {*hooks, *(name for one in packages for name in _names_of(one))}
 
 
 def _plain(package: str) -> str:

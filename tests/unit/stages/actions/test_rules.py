@@ -302,6 +302,31 @@ def test_a_value_that_is_to_stay_on_prod_may_be_another_elsewhere():
         assert not breaks(rule, deed(path="config/dev.toml", written="max_wait = 60"))
 
 
+@pytest.mark.parametrize(
+    ("rule", "path", "written"),
+    [
+        ("The default is always true.", "openapi.yaml", "default: false"),
+        ("Debug is always false in release builds.", "config/dev.toml", "debug = true"),
+        ("Timeout must be at least 30 for uploads.", "test_a.py", "run(cmd, timeout=5)"),
+        ("Memory must be at most 512 on the Pi.", "k8s/api.yaml", "memory: 1024"),
+        ("Line length must be at most 100 in Python code.", ".editorconfig", "line_length=120"),
+        ("Price must stay at least 10.", "fixtures/a.json", '"price": 5'),
+        ("Retries must stay below 3.", "src/mail.py", "retries = 5"),
+    ],
+)
+def test_a_value_that_is_said_of_one_thing_may_be_another_of_others(rule, path, written):
+    assert not breaks(rule, deed(path=path, written=written))
+
+
+def test_a_value_is_kept_where_the_words_behind_it_are_shared():
+    rule = "max_wait must be at most 30 s for uploads, the proxy hangs up."
+    assert breaks(rule, deed(path="src/upload.py", written="x = 1\nmax_wait = 60  # uploads"))
+    assert breaks(rule, deed(path="src/uploads/a.py", written="max_wait = 60"))
+    assert not breaks(rule, deed(path="src/mail.py", written="max_wait = 60"))
+    moved = deed(path="a.py", replaced="retries = 2", written="retries = 5")
+    assert breaks("Retries must stay below 3.", moved)
+
+
 def test_a_file_of_a_version_alone_keeps_the_one_it_is_pinned_to():
     rule = "node 22 breaks sharp in CI, pin 20.17 in .nvmrc"
     assert breaks(rule, deed(path=".nvmrc", written="22.9.0\n"))
@@ -370,6 +395,46 @@ def test_a_library_that_is_out_is_told_in_many_words(rule):
     assert not deed("pnpm add dayjs").breaks(rule)
     if "checkout" not in rule:
         assert breaks(rule, deed(path="src/a.ts", written="import moment from 'moment'"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Push fails silently. No error message, the job just hangs.", "@hookform/error-message"),
+        ("Dark mode is out.", "use-dark-mode"),
+        ("Push notifications are out in version 2.1!", "expo-push-notifications"),
+        ("No message queue here, we poll.", "message-queue"),
+        ("google fonts is a no", "google-sheets-fonts"),
+    ],
+)
+def test_two_words_that_are_no_service_ban_none(text, name):
+    assert not deed(path="src/a.ts", written=f"import x from '{name}'").breaks(text)
+
+
+def test_who_may_use_a_part_of_the_product_is_no_rule_about_code():
+    for rule, call in (
+        ("Only admins can use export.", "export(report)"),
+        ("Only managers can use approve.", "approve(id)"),
+    ):
+        assert not breaks(rule, deed(path="a.py", written=call))
+    assert breaks("Only src/queue may use redis.", deed(path="src/a.py", written="import redis"))
+    assert breaks("Only admins may call run_all.", deed(path="src/a.py", written="run_all()"))
+
+
+def test_a_limit_that_is_only_of_no_use_is_none():
+    many = deed("pytest -n 16")
+    assert not breaks("`pytest` with -n above 8 is not faster on the CI box.", many)
+    assert breaks("`pytest` with -n above 8 is not supported on the CI box.", many)
+
+
+def test_a_name_of_blanks_is_none():
+    assert not rules_of("`    ` is out, and `   ` must not be used.").names
+
+
+def test_a_service_of_two_words_is_known_by_its_address():
+    for rule in ("No Google Fonts here.", "google fonts is a no (GDPR)", "Google Fonts are banned"):
+        assert breaks(rule, deed(path="a.vue", written="'//fonts.googleapis.com/css'"))
+        assert not breaks(rule, deed(path="a.vue", written="'//google.com/fonts'"))
 
 
 @pytest.mark.parametrize(
@@ -651,6 +716,18 @@ def test_what_a_rule_excepts_breaks_it_elsewhere_alone(rule):
     assert breaks(rule, deed(path="web/Dockerfile", **done))
 
 
+@pytest.mark.parametrize("rule", ["Never run `make seed`", "Never run make seed"])
+def test_what_is_denied_but_in_one_file_or_environment_is_denied_in_all_others(rule):
+    seed = "make seed\n"
+    for end in ("", ", it wipes the data"):
+        excepted = f"{rule} except in scripts/dev.sh{end}"
+        assert breaks(excepted, deed("make seed"))
+        assert breaks(excepted, deed(path="scripts/ci.sh", written=seed))
+        assert not breaks(excepted, deed(path="scripts/dev.sh", written=seed))
+    assert breaks(f"{rule} outside staging", deed("make seed"))
+    assert not breaks(f"{rule} outside staging", deed("ENV=staging make seed"))
+
+
 BANNED = "GlobalScope.launch is banned."
 
 
@@ -716,13 +793,31 @@ MASKED = "Don't query the raw_pii dataset from notebooks; only the job mask_pii 
             "delete from ledgers",
         ),
         ("ledger is append-only", "update ledger set a = 1", "insert into ledger values (1)"),
+        ("ledger is append-only and hashed", "update ledger set a = 1", "insert into ledger (a)"),
         ("The table vessels is read-only for us", "truncate vessels", "select 1 from vessels"),
+        ("never truncate the events table", "truncate events", "insert into events values (1)"),
+        ("never drop the sessions table", "drop table sessions", "update sessions set a = 1"),
+        ("Don't delete rows in the users table.", "delete from users", "update users set a = 1"),
+        ("Never alter the user_log table", "alter table user_log", "insert into user_log (a)"),
+        ("No deletes on ledger.", "delete from ledger where id = 1", "update ledger set a = 1"),
+        ("No UPDATE on ledger.", "update ledger set a = 1", "delete from ledger"),
     ],
 )
 def test_a_table_is_not_to_be_changed_or_not_to_be_read(rule, broken, kept):
     assert breaks(rule, deed(f"psql -c '{broken}'"))
     assert breaks(rule, deed(path="jobs/a.py", written=f'db.run("{broken}")'))
     assert not breaks(rule, deed(f"psql -c '{kept}'"))
+
+
+def test_a_table_that_only_some_may_not_change_is_none_that_is_not_to_be_changed():
+    insert = deed("psql -c 'insert into users values (1)'")
+    assert breaks("users is read-only.", insert)
+    assert not breaks("users is read-only on the replica.", insert)
+    by_hand = "Never update the users table by hand in prod"
+    assert not breaks(by_hand, deed(path="a.sql", written="ALTER TABLE users ADD COLUMN a int"))
+    assert not rules_of("Never update the schema without a migration.").names
+    imported = deed(path="tests/test_a.py", written="from tests.factories import make_user")
+    assert not breaks("No inserts in tests.", imported)
 
 
 def test_a_script_keeps_a_rule_by_an_option_alone():
@@ -868,11 +963,48 @@ def test_one_long_word_ends_soon_wherever_it_stands(piece):
         )
 
 
+def test_the_artifacts_of_a_manifest_are_read_soon():
+    mock = deed(path="app/build.gradle.kts", written='testImplementation("io.mk:mockk-jvm:1.13")')
+    assert breaks("Fakes are written by hand. Never use mockk", mock)
+    with ends_soon():
+        for path in ("package.json", "app/build.gradle.kts"):
+            breaks("never use moment", deed(path=path, written="a.-" * 20_000))
+
+
 def test_what_is_needed_first_is_not_denied_itself():
     rule = "`just migrate` needs `just tunnel` first, otherwise it hangs for two minutes"
     assert breaks(rule, deed("just migrate"))
     assert not breaks(rule, deed("just tunnel && just migrate"))
     assert not breaks(rule, deed("just tunnel"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_order"),
+    [
+        ("You don't have to run `make gen` before `make build`.", False),
+        ("No need to run `make gen` before `make build`.", False),
+        ("Never run `make gen` before `make build`.", False),
+        ("Fixed: the script did not run `make gen` before `make build`.", False),
+        ("I usually run `make gen` before `make build`.", False),
+        ("You have to run `make gen` before `make build`.", True),
+        ("No cache here. Run `make gen` before `make build`.", True),
+        ("Don't forget to run `make gen` before `make build`.", True),
+        ("CI does not cache it so run `make gen` before `make build`.", True),
+        ("No cache here — run `make gen` before `make build`.", True),
+    ],
+)
+def test_what_need_not_be_run_first_or_was_not_is_no_order(rule, is_order):
+    assert breaks(rule, deed("make build")) is is_order
+
+
+def test_what_a_command_can_be_undone_with_is_no_rule_against_it():
+    for undone in (
+        "`git merge` is undone with `git reset --hard ORIG_HEAD`.",
+        "git merge is undone by git reset.",
+        "`git merge` by hand is undone with `git reset --hard ORIG_HEAD`.",
+    ):
+        assert not breaks(undone, deed("git merge a"))
+    assert breaks("`helm upgrade` by hand gets reverted by Argo.", deed("helm upgrade a"))
 
 
 GOLDEN = "Files under fixtures/golden/ must not be changed or deleted, they're the signed results"
