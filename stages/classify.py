@@ -55,6 +55,8 @@ _EXPLAINS = regex(
     r"|(?:(?:as|that's|this is) )?(?:expected|intended|intentional|normal)\s*(?:[,.;!]|$))",
     re.IGNORECASE,
 )
+# "Here is what Kim said: …" hands on an opinion, no message.
+_SOMEBODY_SAID = regex(r"\b(?:said|told|wrote|suggest\w*|recommend\w*|thinks?)\b", re.IGNORECASE)
 _YES_OR_NO = frozenset("is are was were does did".split())
 UNSURE_PERCENT = 50
 
@@ -319,7 +321,8 @@ def _tells_trouble(text: str, held: SearchIntent | None, read: Sequence[Sentence
         return False
     end = held.evidence[0].end
     told = len(read) == 1 and _MESSAGE.search(text, end) and not _EXPLAINS.search(text, end)
-    return bool(told) or _QUOTED.search(text) is not None
+    quoted = _QUOTED.search(text)
+    return bool(told) or (quoted is not None and not _SOMEBODY_SAID.search(text[: quoted.start()]))
 
 
 def local_racer(local: Local) -> Racer:

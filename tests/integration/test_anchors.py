@@ -123,7 +123,7 @@ def test_stale_lists_what_changed_and_what_is_gone_oldest_first(shop):
     told = shop.run("stale").stdout
     assert told.index(first["id"]) < told.index(second["id"])
     assert "src/auth.py (revoke_token): gone" in told
-    assert "3 of 3 memories name code of this project; of 2 it changed or is gone" in told
+    assert "3 of 3 memories name code of this project; that of 2 has changed" in told
 
 
 def test_a_new_text_is_tied_to_the_code_of_its_day(shop):

@@ -76,7 +76,7 @@ def test_forgetting_names_the_copies_that_may_still_hold_it(house):
     assert house.run("copies", "--remove", str(late)).returncode == 2, "it asks first"
     assert late.exists()
     stranger = house.run("copies", "--remove", str(house.paths.database), "--yes")
-    assert stranger.returncode == 1
+    assert stranger.returncode == 2
     assert "no copy" in stranger.stderr
     house.ask("copies", "--remove", str(late), "--yes")
     assert holding(house.root) == set()
@@ -194,7 +194,7 @@ def test_a_restore_says_in_a_terminal_what_would_go_and_asks(house):
     assert "nothing was changed" in refused.stderr
     assert house.ask("get", newer)["content"] == WORDS
 
-    assert "restored 1 memories" in answered(house, "", "restore", backup, "--yes")
+    assert "restored 1 memory from" in answered(house, "", "restore", backup, "--yes")
     assert house.run("get", newer).returncode == 1
     assert house.run("restore", backup).returncode == 0, "a script is not asked"
 
