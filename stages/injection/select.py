@@ -5,7 +5,7 @@ A pure helper of ``inject``; it knows nothing of events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, groupby, islice
@@ -92,6 +92,7 @@ def choose(
     in_force = [c for c in in_force if c.memory.id not in copied]
     digests = {digest for _, digest in shown}
     seen = {c.memory.id: c.memory.seen_key[1] in digests for c in in_force}
+    seen |= dict.fromkeys(_beside_outdated(in_force, seen), False)
     fresh = [c for c in in_force if not seen[c.memory.id]]
     why |= {id_: "already shown in this session" for id_, was in seen.items() if was}
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
@@ -133,6 +134,16 @@ def _replaced(candidates: Sequence[Candidate], floor: float, now: datetime) -> d
         if all(leaves_clause(best[new].memory.content, older.memory.content) for new in news):
             older.amended_by = ", ".join(news)
     return {old: news[0] for old, news in newer.items() if not best[old].amended_by}
+
+
+def _beside_outdated(candidates: Sequence[Candidate], seen: Mapping[str, bool]) -> Iterator[str]:
+    """What outdates a part of those that are not ``seen``: it comes beside them, if need be again.
+
+    A session's start may have shown it, long before.
+    """
+    for candidate in candidates:
+        if not seen[candidate.memory.id]:
+            yield from (id_ for id_ in candidate.amended_by.split(", ") if id_ in seen)
 
 
 def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
