@@ -19,7 +19,7 @@ from ..language.time_expressions import MONTHS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
 from .beside import leaves_part
 from .canonical import canonical
-from .comparison import Claim, Relation, claim_of, contradicts
+from .comparison import Claim, Relation, claim_of, contradicts, settles
 from .open_work import claimed, is_closed_since, tell_of_others
 from .statement import Statement, sentences_of
 
@@ -127,11 +127,20 @@ def tells_of_others(said: str) -> bool:
     return _OF_OTHERS.search(said.lstrip()) is not None
 
 
+def takes_effect(newer: str, older: str) -> bool:
+    """Whether ``newer``, which contradicts ``older``, outdates it at once, and is told of us."""
+    return outdates(newer, older, said=None) and not tells_of_others(newer)
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Whether ``newer`` settles what ``older`` states, and at once: where to act upon it."""
+    return settles(newer, older) and takes_effect(newer, older)
+
+
 def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
     """Whether one of ``newer``, which were said later, outdates one of ``older``."""
     return any(
-        contradicts(one, other) and outdates(one, other, said=None) and not tells_of_others(one)
-        for one, other in product(newer, older)
+        contradicts(one, other) and takes_effect(one, other) for one, other in product(newer, older)
     )
 
 

@@ -9,6 +9,7 @@ from subcog.stages.statements.outdated import (
     leaves_clause,
     outdates,
     planned_for,
+    replaces,
     tells_of_others,
 )
 from tests.fakes import make_memory
@@ -184,6 +185,19 @@ def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
 )
 def test_what_others_do_is_told_from_ones_own(said, of_others):
     assert tells_of_others(said) == of_others
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "at_once"),
+    [
+        ("We build with Jenkins.", "We switched from Jenkins to Buildkite.", True),
+        ("We build with Jenkins.", "We will switch from Jenkins to Buildkite in March.", False),
+        ("We build with Jenkins.", "Maybe we should switch from Jenkins to Buildkite.", False),
+        ("We store assets in S3.", "The Ardour people moved from S3 to R2.", False),
+    ],
+)
+def test_only_what_takes_effect_at_once_replaces_a_memory(older, newer, at_once):
+    assert replaces(newer, older) == at_once
 
 
 def test_one_of_several_texts_amends_another():
