@@ -271,7 +271,7 @@ def contradicted(
     It was noted when the newer one was kept, or their words tell it. Of two of the same time the
     one with the later id is the newer; a blocker that was closed since is no news on anything, and
     neither is what outdates nothing yet, or at all. Of two that make the same void the older is
-    void itself. With ``asked``, of those ids.
+    void itself, unless its words may be about another part of it. With ``asked``, of those ids.
     """
     return {old: new[0] for old, new in contradictions(memories, asked=asked, now=now).items()}
 
@@ -296,8 +296,14 @@ def contradictions(
             return True
         return outdates(other.content, claimed(older), said=other.updated_at, now=now)
 
-    def makes_void(newer: str, older: str | None) -> bool:
-        return older in every and not leaves_clause(by_id[newer].content, every[older].content)
+    def makes_void(newer: str, memory: Memory, claim: Claim) -> bool:
+        denied = every.get(memory.contradicts or "")
+        return (
+            denied is not None
+            and is_void(newer, memory)
+            and not leaves_clause(by_id[newer].content, denied.content)
+            and _may_be_of_same(in_force[newer], claim, claim_of(claimed(denied)))
+        )
 
     every = {memory.id: memory for memory in memories}
     for memory in sorted(every.values(), key=_newness, reverse=True):
@@ -310,7 +316,7 @@ def contradictions(
         ]
         if memory.contradicts and not others:
             same = noted.get((memory.scope, memory.contradicts), ())
-            others = [other for other in same if makes_void(other, memory.contradicts)][:1]
+            others = [other for other in same if makes_void(other, memory, claim)][:1]
         if is_asked and not others:
             rivals = _rivals(in_force, claim)
             others = list(islice((id_ for id_ in rivals if is_void(id_, memory)), 1))
@@ -320,6 +326,11 @@ def contradictions(
             in_force[memory.id], by_id[memory.id] = claim, memory
             noted.setdefault((memory.scope, memory.contradicts), []).append(memory.id)
     return found
+
+
+def _may_be_of_same(newer: Claim, other: Claim, denied: Claim) -> bool:
+    """Whether ``other``, which contradicts ``denied`` too, may be about the same part of it."""
+    return newer.contradiction(other) is not None or other.subject.isdisjoint(denied.subject)
 
 
 def _newness(memory: Memory) -> tuple[bool, datetime, str]:

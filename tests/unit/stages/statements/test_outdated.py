@@ -168,6 +168,38 @@ def test_of_two_that_make_the_same_void_the_older_is_void_itself():
     assert contradicted([old, first, last]) == {old.id: last.id, first.id: last.id}
 
 
+@pytest.mark.parametrize(
+    ("older", "first", "last"),
+    [
+        ("Node 18 on Debian 11.", "We run Node 20 now.", "We run Debian 12 now."),
+        (
+            "Backups go to B2 every night.",
+            "Backups run every 6 hours now.",
+            "Backups go to Wasabi now.",
+        ),
+        (
+            "Ole owns the billing service, in Go.",
+            "Mara owns the billing service now",
+            "The billing service is in Rust now, not in Go",
+        ),
+    ],
+)
+def test_of_two_about_different_parts_both_are_in_force(older, first, last):
+    old = told(1, older)
+    one, other = (told(at, text, contradicts=old.id) for at, text in ((2, first), (3, last)))
+    assert contradicted([old, one, other]) == {old.id: other.id}
+
+
+@pytest.mark.parametrize(
+    "said", ["In 2099 we will deploy with ArgoCD.", "Maybe we deploy with ArgoCD."]
+)
+def test_what_outdates_nothing_yet_leaves_what_made_the_same_void(said):
+    old = told(1, "We deploy with Jenkins.")
+    used = told(2, "We deploy with Buildkite now, Jenkins is gone.", contradicts=old.id)
+    later = told(3, said, contradicts=old.id)
+    assert contradicted([old, used, later], now=NOW) == {old.id: used.id}
+
+
 def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
     old = told(1, "Beta builds go to TestFlight every Thursday.")
     plan = told(2, "From May on, beta builds will go to TestFlight daily.", contradicts=old.id)
