@@ -59,6 +59,8 @@ def test_what_holds_is_no_plan(text):
     ("text", "begins"),
     [
         ("In 0.9 we will require Python 3.11", date.max),
+        ("In 0.9, we will require Python 3.11", date.max),
+        ("We will require Python 3.11 in 0.9.1", date.max),
         ("We'll drop it once the audit is through", date.max),
         ("We are planning to drop it", date.max),
         ("By the end of Q1 we will have dropped it", date.max),
@@ -90,6 +92,13 @@ def test_a_plan_begins_on_its_day(text, begins):
         ("We use pnpm", "could we use bun instead of pnpm?"),
         ("Uploads are 10 MB", "Let's consider 50 MB for uploads"),
         ("All services log JSON", "Only the gateway may log plain text"),
+        ("Crash reports go to Sentry", "Proposal: crash reports go to Bugsnag"),
+        ("Crash reports go to Sentry", "My suggestion is Bugsnag for crash reports"),
+        ("Crash reports go to Sentry", "Kim suggested Bugsnag instead of Sentry"),
+        ("Crash reports go to Sentry", "We could move from Sentry to Bugsnag"),
+        ("Crash reports go to Sentry", "We are considering a move from Sentry to Bugsnag"),
+        ("All PRs need two approvals", "The only exceptions are the docs"),
+        ("All PRs need two approvals", "One exception is granted to the docs"),
         ("No console.log in the code", "console.log is fine in scripts/, nowhere else"),
     ],
 )
@@ -105,6 +114,15 @@ def test_neither_an_exception_nor_a_proposal_outdates_it(older, newer):
         ("We use pnpm", "We moved to bun, maybe pnpm comes back"),
         ("Exceptions go to Sentry", "Exceptions are reported to GlitchTip now"),
         ("We use pnpm", "Which package manager? bun it is, pnpm is out"),
+        ("Exceptions give 400", "Exceptions are mapped to 422 now, no longer to 400."),
+        ("Suggestion emails go out on Fridays", "Suggestion emails go out on Mondays now"),
+        ("The endpoint uses Elastic", "The suggest endpoint uses Typesense instead of Elastic"),
+        ("The proposal template is in Word", "The proposal template moved from Word to Notion."),
+        ("The cache is Redis", "They could not scale Redis, so we switched from Redis to Valkey"),
+        ("We use Datadog", "Considering the cost, we moved from Datadog to Grafana."),
+        ("Orders are deleted by support", "Only admins can delete orders now."),
+        ("Requests from 10.0.0.5 pass", "Requests from 10.0.0.5 will be blocked."),
+        ("We support Python 3.9", "We dropped Python 3.9 in 2.0, it will not come back."),
     ],
 )
 def test_a_decision_does(older, newer):
@@ -213,6 +231,8 @@ def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
         ("the Ardour people moved from S3 to R2 for their sccache", True),
         ("We moved sccache to R2, as the Ardour people did", False),
         ("They moved our bucket to R2", False),
+        ("The people table moved from MySQL to Postgres", False),
+        ("The Ardour people finally moved to R2", True),
     ],
 )
 def test_what_others_do_is_told_from_ones_own(said, of_others):
