@@ -69,12 +69,17 @@ class Searcher(Struct, frozen=True):
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
         found = (await self.recall.recall(query)).hits
         # The newer word comes with the older.
-        newer = {hit.memory.contradicts: hit.memory for hit in found}
+        newer: dict[str | None, list[Memory]] = {}
+        for hit in found:
+            newer.setdefault(hit.memory.contradicts, []).append(hit.memory)
         hits = [
             hit
             for hit in found
-            if (other := newer.get(hit.memory.id)) is None
-            or (deed.breaks(hit.memory.content) and not lifts(other, hit.memory))
+            if (others := newer.get(hit.memory.id)) is None
+            or (
+                deed.breaks(hit.memory.content)
+                and not any(lifts(other, hit.memory) for other in others)
+            )
         ]
         matcher = Matcher(action, hits, deed)
         return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
