@@ -315,7 +315,7 @@ def contradictions(
 
     def is_void(newer: str, older: Memory) -> bool:
         other = by_id[newer]
-        if tell_of_others(other, older):
+        if tell_of_others(other, older) or tells_of_others(other.content):
             return False
         if claimed(other) != other.content:  # a record tells what was done
             return True

@@ -208,6 +208,12 @@ def test_of_two_about_different_parts_both_are_in_force(older, first, last):
     assert contradicted([old, one, other]) == {old.id: other.id}
 
 
+def test_what_others_do_leaves_ones_own_memory_in_force():
+    old = told(1, "We store assets in S3.")
+    others = told(2, "The Ardour people moved from S3 to R2.", contradicts=old.id)
+    assert contradicted([old, others]) == {}
+
+
 @pytest.mark.parametrize(
     "said", ["In 2099 we will deploy with ArgoCD.", "Maybe we deploy with ArgoCD."]
 )
