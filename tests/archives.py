@@ -17,8 +17,8 @@ from subcog.bus.events import (
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
 from subcog.sinks.memories.comparison import Judge
 from subcog.sinks.memories.repository import Archive
-from subcog.stages.statements.beside import leaves_part
-from subcog.stages.statements.comparison import contradicts, holds_beside, says_same, settles
+from subcog.stages.statements.comparison import contradicts, holds_beside, says_same
+from subcog.stages.statements.outdated import leaves_clause, replaces
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92
@@ -88,7 +88,7 @@ def make_archive(folder: Path, clock: FakeClock) -> Archive:
         make_store(folder / "subcog.duckdb", clock),
         model_folder=None,
         merge_similarity=MERGE_SIMILARITY,
-        judge=Judge(contradicts, settles, says_same, holds_beside, leaves_part),
+        judge=Judge(contradicts, replaces, says_same, holds_beside, leaves_clause),
         clock=clock,
     )
 

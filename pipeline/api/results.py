@@ -44,8 +44,7 @@ from ...bus.results import (
 from ...bus.sessions import Passage
 from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled
 from ...stages.respond import enriched_intent
-from ...stages.statements.beside import leaves_part
-from ...stages.statements.outdated import contradicted
+from ...stages.statements.outdated import contradicted, leaves_clause, takes_effect
 from ...stages.text.envelope import author_name, source_of
 from .params import CallRefused
 
@@ -208,7 +207,8 @@ def capture_answer(settled: CaptureSettled) -> CaptureResult:
         more["undo"] = f"subcog restore {other.id}"
     elif other is not None and memory is not None:
         more["contradicts"] = Contradicted(id=other.id, content=other.content)
-        if not leaves_part(memory.content, other.content):
+        texts = memory.content, other.content
+        if takes_effect(*texts) and not leaves_clause(*texts):
             more["offer"] = offer(other.id, memory.id)
     if kept.was_forgotten:
         more["was_forgotten"] = True

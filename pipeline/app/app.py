@@ -43,9 +43,8 @@ from ...stages.moments.warn import lifts
 from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
-from ...stages.statements.beside import leaves_part
-from ...stages.statements.comparison import contradicts, holds_beside, says_same, settles
-from ...stages.statements.outdated import amends
+from ...stages.statements.comparison import contradicts, holds_beside, says_same
+from ...stages.statements.outdated import amends, leaves_clause, replaces
 from ...stages.text.markup import parts_of
 from .archives import LazyArchive, RedactionCache
 from .captures import CaptureService
@@ -340,7 +339,7 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            judge=Judge(contradicts, settles, says_same, holds_beside, leaves_part, lifts),
+            judge=Judge(contradicts, replaces, says_same, holds_beside, leaves_clause, lifts),
             clock=self.clock,
             warning_keys=warning_keys,
             anchors=self.code.anchors,

@@ -97,7 +97,7 @@ def _captured(answer: CaptureResult) -> Iterator[str]:
         if isinstance(answer.offer, str):
             yield f"  to replace it, run: {answer.offer}"
         else:
-            yield "  a part of that may hold: both are kept"
+            yield "  that may hold, or a part of it: both are kept"
     if answer.redactions:
         yield f"  redacted: {', '.join(answer.redactions)}"
         if answer.reason:

@@ -32,7 +32,7 @@ def may_be_denied(older: Memory, newer: Memory) -> bool:
     return older.namespace not in RECORDS and not both_failed
 
 
-def _takes_back(newer: Memory, older: Memory) -> bool:
+def _takes_back(newer: Memory, older: Memory, now: datetime) -> bool:
     return True
 
 
@@ -43,7 +43,7 @@ class Judge(Struct, frozen=True):
     older one holds no more, ``says_same`` whether a text adds nothing to another one,
     ``holds_beside`` whether it plainly speaks of another thing, and ``leaves_part`` whether a part
     of what it contradicts holds. ``lifts`` tells whether a memory that contradicts an older one
-    takes a rule of it back.
+    takes a rule of it back by now.
     """
 
     contradicts: Callable[[str, str], bool]
@@ -51,7 +51,7 @@ class Judge(Struct, frozen=True):
     says_same: Callable[[str, str], bool]
     holds_beside: Callable[[str, str], bool]
     leaves_part: Callable[[str, str], bool]
-    lifts: Callable[[Memory, Memory], bool] = _takes_back
+    lifts: Callable[[Memory, Memory, datetime], bool] = _takes_back
 
 
 class Comparison(Struct, frozen=True):

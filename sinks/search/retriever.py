@@ -363,14 +363,14 @@ class Search:
         self,
         memories: Sequence[Memory],
         scopes: Sequence[Scope],
-        lifts: Callable[[Memory, Memory], bool],
+        lifts: Callable[[Memory, Memory, datetime], bool],
     ) -> list[Memory]:
         """Those of ``memories`` of which no newer one that contradicts them ``lifts`` the rule."""
-        newer = self._newer(memories, scopes)
+        newer, now = self._newer(memories, scopes), self._clock()
         return [
             memory
             for memory in memories
-            if not any(lifts(one, memory) for one in newer.get(memory.id, ()))
+            if not any(lifts(one, memory, now) for one in newer.get(memory.id, ()))
         ]
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:

@@ -47,6 +47,7 @@ class Searcher(Struct, frozen=True):
 
     recall: Recall
     warnings: Warnings
+    now: datetime
 
     async def find(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
         """The memories found, with how likely each warns. Raises ``ConnectionError``.
@@ -69,26 +70,32 @@ class Searcher(Struct, frozen=True):
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
         found = (await self.recall.recall(query)).hits
         # The newer word comes with the older.
-        newer = {hit.memory.contradicts: hit.memory for hit in found}
+        newer: dict[str | None, list[Memory]] = {}
+        for hit in found:
+            newer.setdefault(hit.memory.contradicts, []).append(hit.memory)
         hits = [
             hit
             for hit in found
-            if (other := newer.get(hit.memory.id)) is None
-            or (deed.breaks(hit.memory.content) and not lifts(other, hit.memory))
+            if (others := newer.get(hit.memory.id)) is None
+            or (
+                deed.breaks(hit.memory.content)
+                and not any(lifts(other, hit.memory, self.now) for other in others)
+            )
         ]
         matcher = Matcher(action, hits, deed)
         return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
 
 
-def lifts(newer: Memory, older: Memory) -> bool:
+def lifts(newer: Memory, older: Memory, now: datetime) -> bool:
     """Whether ``newer``, which contradicts ``older``, takes the rules back that it states by name.
 
-    What speaks of another clause of it, plans, or makes an exception, does not.
+    What speaks of another clause of it, makes an exception, or is planned for after ``now``, does
+    not.
     """
     rules = rule_words(older.content)
     if rules and rules.isdisjoint(terms(newer.content)):
         return False
-    return outdates(newer.content, older.content, said=newer.updated_at)
+    return outdates(newer.content, older.content, said=newer.updated_at, now=now)
 
 
 def _rated(hit: Hit, likely: float) -> RatedHit:
@@ -133,7 +140,7 @@ async def warn(
         answer: tuple[Event, ...] = (abstain(event, "warn", "no_subject"),)
     else:
         try:
-            rated = await Searcher(recall, warnings).find(action, event)
+            rated = await Searcher(recall, warnings, now).find(action, event)
         except ConnectionError:
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)

@@ -12,7 +12,7 @@ from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
 from .canonical import SURROUNDINGS, TIMES, UNITS, canonical
 from .contradiction import Pair
-from .frame import SAYS_NOW
+from .frame import SAYS_NOW, measures_another
 from .remainder import keeps_a_fact
 from .siblings import ARTICLES, qualified_apart, set_apart
 from .statement import TESTS, Statement, sentences_of
@@ -93,7 +93,7 @@ _MOST_SENTENCES = 4
 
 def both_hold(newer: Statement, older: Statement) -> bool:
     """Whether the two plainly do not contradict each other, whatever else their words say."""
-    tests = (_only_adds, set_apart, _is_passing, only_measures)
+    tests = (_only_adds, set_apart, _is_passing, only_measures, measures_another)
     return any(test(newer, older) for test in tests)
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
-from .canonical import SLOTS, TIMES, canonical
+from .canonical import LIGHT, SLOTS, TIMES, canonical
 from .statement import Statement
 
 SAYS_NOW = regex(
@@ -87,6 +87,37 @@ def is_revalued(newer: Statement, older: Statement) -> bool:
         (ours[what] - gone).isdisjoint(theirs[what]) and len(theirs[what]) == 1
         for what in ours.keys() & theirs.keys()
     )
+
+
+def measures_another(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` gives a number that holds now, and that of ``older`` is of another thing.
+
+    All that they have in common is the unit.
+    """
+    if not newer.is_new or newer.replaced:
+        return False
+    ours, theirs = _measured(newer), _measured(older)
+    common = ours.keys() & theirs.keys()
+    numbers = (number for what in common for number in theirs[what])
+    return bool(common) and not any(_may_measure(newer, older, number) for number in numbers)
+
+
+def _may_measure(newer: Statement, older: Statement, number: str) -> bool:
+    """Whether what ``number`` is told of in ``older`` may be what ``newer`` is about.
+
+    Not "items larger than 1 GB" of the cache, nor "the museum shop opens 3 days" of the museum.
+    """
+    told = frozenset(map(canonical, newer.tokens))
+    tokens = older.tokens[: older.tokens.index(number)]
+    begins = max((at for at, word in enumerate(tokens, 1) if not word[-1].isalnum()), default=0)
+    words = [canonical(word) for word in tokens[begins:]]
+    known = older.heavy.intersection(words)
+    if known.isdisjoint(told):
+        return not known
+    if tokens[-1] in LIGHT or tokens[-1] in SLOTS:  # "the token expires after 15 minutes"
+        return True
+    *before, whole, part, _ = ["", "", *words]
+    return not known.isdisjoint(before) or whole not in known & told or part not in known - told
 
 
 def _measured(statement: Statement) -> dict[str, frozenset[str]]:

@@ -19,7 +19,8 @@ from ..language.time_expressions import MONTHS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
 from .beside import leaves_part
 from .canonical import canonical
-from .comparison import Claim, Relation, claim_of, contradicts
+from .comparison import Claim, Relation, claim_of, contradicts, settles
+from .frame import SAYS_NOW
 from .open_work import claimed, is_closed_since, tell_of_others
 from .statement import Statement, sentences_of
 
@@ -28,13 +29,18 @@ from .statement import Statement, sentences_of
 _MOST_RIVALS = 3
 _MOST_SENTENCES = 4
 _OWN_WORDS = 2
+# "In 0.9, we will …"
+_LEAD_WORDS = 3
 _LABEL = regex(r"\A\W*(?:\w+\*\*\W*)?")
 _PROPOSES = regex(
-    r"\A(?:\w+,? ){0,3}?(?:maybe|perhaps|possibly|idea|proposal|suggestion|what if|how about"
+    r"\A(?:\w+,? ){0,3}?(?:maybe|perhaps|possibly|what if|how about"
+    r"|(?:idea|proposal|suggestion)(?=\s*[:\u2013\u2014]|\s-|(?: is| would be)? (?:to|that)\b)"
+    r"|(?<=\bmy )(?:idea|proposal|suggestion)"
     r"|what about|why (?:not|don['\u2019]?t we)|(?:should|shall|could|can) we|i wonder"
-    r"|i(?:['\u2019]m| am) wondering|(?:we|i|it|they) (?:might|could)"
-    r"|considering|let['\u2019]?s (?:consider|discuss|talk|think|see)"
-    r"|asked (?:if|whether)|(?:propos|suggest)(?:e|es|ed|s|ing)?)\b",
+    r"|i(?:['\u2019]m| am) wondering|(?:we|i|it|they) (?:might|could)\b(?! (?:not|never|no)\b)"
+    r"|considering(?! [^,]*, (?:we|i|they) (?!might|could|would|should|may|can)\w)"
+    r"|let['\u2019]?s (?:consider|discuss|talk|think|see)|asked (?:if|whether)"
+    r"|(?<!\bthe )(?<!\bour )(?:propose|suggest)s?|(?:propos|suggest)(?:ed|ing))\b",
     re.IGNORECASE,
 )
 _THINKS_ALOUD = regex(
@@ -44,12 +50,15 @@ _THINKS_ALOUD = regex(
 )
 _OF_OTHERS = regex(
     r"\A(?:the )?(?:\S+ ){0,2}(?:people|folks|guys|crowd|competit\w+|they|somebody|someone)\b"
+    # "The people table moved": a thing.
+    r"(?! (?!\w+ly\b|just|also|now|never|all|here|there|who|have|had)\w+"
+    r" (?:is|was|has|moved|switched|uses|runs|lives|goes)\b)"
     r"(?!.*\b(?:we|our|us)\b)",
     re.IGNORECASE,
 )
 _EXCEPTS = regex(
     r"\A(?:(?:the|one|an?|only|sole|another) )*exceptions?(?:\s*:| (?:is|are|to|for|from)\b"
-    r"(?! reported| logged| sent| thrown| caught| handled))|\Aexcept\b"
+    r"(?! (?:now )?(?:(?!grant|allow|approv|permitt|limit)\w+ed|sent|thrown|caught)\b))|\Aexcept\b"
     r"|\b(?:(?:is|are) (?:exempt\w*|an exception|the (?:only )?exception)|nowhere else)\b",
     re.IGNORECASE,
 )
@@ -77,10 +86,14 @@ _SOON = regex(
     rf"|(?:on|from) (?P<weekday>{'|'.join(WEEKDAYS)}))\b",
     re.IGNORECASE,
 )
+# An address has more dots.
+_IN_RELEASE = regex(
+    r"\b(?:in|from|with|as of) (?:release |version |v)?\d+(?:\.\d+){1,2}\b(?!\.\d)"
+    r"(?!\s?(?:[smh]|ms|mins?|minutes?|sec\w*|hours?|days?|[kmgt]i?b|%|x|times)\b)",
+    re.IGNORECASE,
+)
 _SOME_DAY = regex(
-    r"\b(?:in|from|with|as of) (?:release |version |v)?\d+(?:\.\d+)+\b"
-    r"(?!\s?(?:[smh]|ms|mins?|minutes?|sec\w*|hours?|days?|[kmgt]i?b|%|x|times)\b)"
-    r"|\b(?:some ?day|eventually|later(?! than)|as soon as|in the long run|Q[1-4]"
+    r"\b(?:some ?day|eventually|later(?! than)|as soon as|in the long run|Q[1-4]"
     r"|plan(?:s|ned|ning)? to|intend(?:s|ing)? to"
     r"|once (?:the|we|it|they|this|that|all|everything|\w+ (?:is|are|has|have)))\b",
     re.IGNORECASE,
@@ -111,10 +124,16 @@ def outdates(newer: str, older: str, *, said: datetime | None, now: datetime | N
     first = _first_statement(newer)
     if not first or _PROPOSES.search(first) or _THINKS_ALOUD.search(newer):
         return False
-    if _EXCEPTS.search(first) or (_ONLY_MAY.search(first) and not _permits(older)):
+    if _EXCEPTS.search(first) or (_allows_only(first) and not _permits(older)):
         return False
     begins = planned_for(first, (said or _SOME_TIME).date())
     return begins is None or (said is not None and now is not None and begins <= now.date())
+
+
+def _allows_only(sentence: str) -> bool:
+    """Whether ``sentence`` allows something to some, and does not say that this is new."""
+    is_found = _ONLY_MAY.search(sentence) is not None
+    return is_found and SAYS_NOW.search(Statement(sentence).line) is None
 
 
 def _permits(text: str) -> bool:
@@ -127,11 +146,20 @@ def tells_of_others(said: str) -> bool:
     return _OF_OTHERS.search(said.lstrip()) is not None
 
 
+def takes_effect(newer: str, older: str) -> bool:
+    """Whether ``newer``, which contradicts ``older``, outdates it at once, and is told of us."""
+    return outdates(newer, older, said=None) and not tells_of_others(newer)
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Whether ``newer`` settles what ``older`` states, and at once: where to act upon it."""
+    return settles(newer, older) and takes_effect(newer, older)
+
+
 def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
     """Whether one of ``newer``, which were said later, outdates one of ``older``."""
     return any(
-        contradicts(one, other) and outdates(one, other, said=None) and not tells_of_others(one)
-        for one, other in product(newer, older)
+        contradicts(one, other) and takes_effect(one, other) for one, other in product(newer, older)
     )
 
 
@@ -203,9 +231,15 @@ def planned_for(sentence: str, said: date) -> date | None:
     day = _on_calendar(sentence, said, is_future)
     if day is None and (named := _SOON.search(sentence)):
         day = _soon(named, said)
-    if day is None and is_future and _SOME_DAY.search(sentence):
+    if day is None and is_future and (_SOME_DAY.search(sentence) or _is_for_release(sentence)):
         return date.max
     return day
+
+
+def _is_for_release(sentence: str) -> bool:
+    """Whether ``sentence`` names the release with which that comes which will be."""
+    named = (one for one in _CLAUSE.split(sentence) if _IN_RELEASE.search(one))
+    return any(_WILL.search(one) or len(one.split()) <= _LEAD_WORDS for one in named)
 
 
 def _on_calendar(sentence: str, said: date, is_future: bool) -> date | None:
@@ -262,7 +296,7 @@ def contradicted(
     It was noted when the newer one was kept, or their words tell it. Of two of the same time the
     one with the later id is the newer; a blocker that was closed since is no news on anything, and
     neither is what outdates nothing yet, or at all. Of two that make the same void the older is
-    void itself. With ``asked``, of those ids.
+    void itself, unless its words may be about another part of it. With ``asked``, of those ids.
     """
     return {old: new[0] for old, new in contradictions(memories, asked=asked, now=now).items()}
 
@@ -281,14 +315,20 @@ def contradictions(
 
     def is_void(newer: str, older: Memory) -> bool:
         other = by_id[newer]
-        if tell_of_others(other, older):
+        if tell_of_others(other, older) or tells_of_others(other.content):
             return False
         if claimed(other) != other.content:  # a record tells what was done
             return True
         return outdates(other.content, claimed(older), said=other.updated_at, now=now)
 
-    def makes_void(newer: str, older: str | None) -> bool:
-        return older in every and not leaves_clause(by_id[newer].content, every[older].content)
+    def makes_void(newer: str, memory: Memory, claim: Claim) -> bool:
+        denied = every.get(memory.contradicts or "")
+        return (
+            denied is not None
+            and is_void(newer, memory)
+            and not leaves_clause(by_id[newer].content, denied.content)
+            and _may_be_of_same(in_force[newer], claim, claim_of(claimed(denied)))
+        )
 
     every = {memory.id: memory for memory in memories}
     for memory in sorted(every.values(), key=_newness, reverse=True):
@@ -301,7 +341,7 @@ def contradictions(
         ]
         if memory.contradicts and not others:
             same = noted.get((memory.scope, memory.contradicts), ())
-            others = [other for other in same if makes_void(other, memory.contradicts)][:1]
+            others = [other for other in same if makes_void(other, memory, claim)][:1]
         if is_asked and not others:
             rivals = _rivals(in_force, claim)
             others = list(islice((id_ for id_ in rivals if is_void(id_, memory)), 1))
@@ -311,6 +351,11 @@ def contradictions(
             in_force[memory.id], by_id[memory.id] = claim, memory
             noted.setdefault((memory.scope, memory.contradicts), []).append(memory.id)
     return found
+
+
+def _may_be_of_same(newer: Claim, other: Claim, denied: Claim) -> bool:
+    """Whether ``other``, which contradicts ``denied`` too, may be about the same part of it."""
+    return newer.contradiction(other) is not None or other.subject.isdisjoint(denied.subject)
 
 
 def _newness(memory: Memory) -> tuple[bool, datetime, str]:

@@ -1,4 +1,5 @@
 import json
+from datetime import timedelta
 
 import anyio
 import pytest
@@ -93,6 +94,27 @@ async def test_a_rule_of_which_a_newer_memory_contradicts_another_clause_warns_s
     newer = make_memory(2, said, contradicts=rule.id)
     [shown] = (await warned(hits=[make_hit(newer, 0.1), make_hit(rule, 0.3)]))[1]
     assert rule.id in [one.memory_id for one in shown.shown]
+
+
+@pytest.mark.parametrize(("days", "warns"), [(10, False), (-10, True)])
+async def test_a_rule_that_a_dated_change_takes_back_warns_until_its_day(days, warns):
+    rule = make_memory(1, RULE)
+    text = f"Starting {NOW - timedelta(days=days):%Y-%m-%d} we run alembic on staging"
+    said = NOW - timedelta(days=400)
+    newer = make_memory(2, text, contradicts=rule.id, updated_at=said)
+    shown = (await warned(hits=[make_hit(newer, 0.1), make_hit(rule, 0.3)]))[1]
+    assert (rule.id in [one.memory_id for event in shown for one in event.shown]) == warns
+
+
+async def test_of_several_newer_memories_one_that_takes_the_rule_back_is_enough():
+    rule = make_memory(1, RULE)
+    lifting = make_memory(2, "alembic may be run on staging again", contradicts=rule.id)
+    said = "Exception: alembic may be run on the branch database"
+    beside = make_memory(3, said, contradicts=rule.id)
+    for newer in ((lifting, beside), (beside, lifting)):
+        hits = [*(make_hit(one, 0.1) for one in newer), make_hit(rule, 0.3)]
+        shown = [one.memory_id for event in (await warned(hits=hits))[1] for one in event.shown]
+        assert rule.id not in shown
 
 
 async def test_a_memory_warns_once_in_a_context_unless_it_changed():

@@ -51,6 +51,9 @@ def test_a_value_that_holds_now_contradicts_one_among_other_facts(older: str, ne
         ("Invoices are due after 14 days", "Invoices are archived for 10 years now"),
         ("Cache entries live 5 minutes", "Cache entries are checked every 2 minutes now"),
         ("The kiosk restarts at 03:00.", "The kiosk reports its state at 06:00 now."),
+        ("The museum shop opens 3 days, mostly on weekends", "The museum opens 5 days a week now"),
+        ("The cache is shared, items larger than 1 GB are refused", "The cache holds 10 GB now"),
+        ("The team room fits 10 members and a projector", "The team has 6 members now"),
         ("The release is in June 2027", "The release party is in June 2028 now"),
     ],
 )

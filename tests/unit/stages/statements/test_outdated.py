@@ -9,6 +9,7 @@ from subcog.stages.statements.outdated import (
     leaves_clause,
     outdates,
     planned_for,
+    replaces,
     tells_of_others,
 )
 from tests.fakes import make_memory
@@ -58,6 +59,8 @@ def test_what_holds_is_no_plan(text):
     ("text", "begins"),
     [
         ("In 0.9 we will require Python 3.11", date.max),
+        ("In 0.9, we will require Python 3.11", date.max),
+        ("We will require Python 3.11 in 0.9.1", date.max),
         ("We'll drop it once the audit is through", date.max),
         ("We are planning to drop it", date.max),
         ("By the end of Q1 we will have dropped it", date.max),
@@ -89,6 +92,13 @@ def test_a_plan_begins_on_its_day(text, begins):
         ("We use pnpm", "could we use bun instead of pnpm?"),
         ("Uploads are 10 MB", "Let's consider 50 MB for uploads"),
         ("All services log JSON", "Only the gateway may log plain text"),
+        ("Crash reports go to Sentry", "Proposal: crash reports go to Bugsnag"),
+        ("Crash reports go to Sentry", "My suggestion is Bugsnag for crash reports"),
+        ("Crash reports go to Sentry", "Kim suggested Bugsnag instead of Sentry"),
+        ("Crash reports go to Sentry", "We could move from Sentry to Bugsnag"),
+        ("Crash reports go to Sentry", "We are considering a move from Sentry to Bugsnag"),
+        ("All PRs need two approvals", "The only exceptions are the docs"),
+        ("All PRs need two approvals", "One exception is granted to the docs"),
         ("No console.log in the code", "console.log is fine in scripts/, nowhere else"),
     ],
 )
@@ -104,6 +114,15 @@ def test_neither_an_exception_nor_a_proposal_outdates_it(older, newer):
         ("We use pnpm", "We moved to bun, maybe pnpm comes back"),
         ("Exceptions go to Sentry", "Exceptions are reported to GlitchTip now"),
         ("We use pnpm", "Which package manager? bun it is, pnpm is out"),
+        ("Exceptions give 400", "Exceptions are mapped to 422 now, no longer to 400."),
+        ("Suggestion emails go out on Fridays", "Suggestion emails go out on Mondays now"),
+        ("The endpoint uses Elastic", "The suggest endpoint uses Typesense instead of Elastic"),
+        ("The proposal template is in Word", "The proposal template moved from Word to Notion."),
+        ("The cache is Redis", "They could not scale Redis, so we switched from Redis to Valkey"),
+        ("We use Datadog", "Considering the cost, we moved from Datadog to Grafana."),
+        ("Orders are deleted by support", "Only admins can delete orders now."),
+        ("Requests from 10.0.0.5 pass", "Requests from 10.0.0.5 will be blocked."),
+        ("We support Python 3.9", "We dropped Python 3.9 in 2.0, it will not come back."),
     ],
 )
 def test_a_decision_does(older, newer):
@@ -167,6 +186,44 @@ def test_of_two_that_make_the_same_void_the_older_is_void_itself():
     assert contradicted([old, first, last]) == {old.id: last.id, first.id: last.id}
 
 
+@pytest.mark.parametrize(
+    ("older", "first", "last"),
+    [
+        ("Node 18 on Debian 11.", "We run Node 20 now.", "We run Debian 12 now."),
+        (
+            "Backups go to B2 every night.",
+            "Backups run every 6 hours now.",
+            "Backups go to Wasabi now.",
+        ),
+        (
+            "Ole owns the billing service, in Go.",
+            "Mara owns the billing service now",
+            "The billing service is in Rust now, not in Go",
+        ),
+    ],
+)
+def test_of_two_about_different_parts_both_are_in_force(older, first, last):
+    old = told(1, older)
+    one, other = (told(at, text, contradicts=old.id) for at, text in ((2, first), (3, last)))
+    assert contradicted([old, one, other]) == {old.id: other.id}
+
+
+def test_what_others_do_leaves_ones_own_memory_in_force():
+    old = told(1, "We store assets in S3.")
+    others = told(2, "The Ardour people moved from S3 to R2.", contradicts=old.id)
+    assert contradicted([old, others]) == {}
+
+
+@pytest.mark.parametrize(
+    "said", ["In 2099 we will deploy with ArgoCD.", "Maybe we deploy with ArgoCD."]
+)
+def test_what_outdates_nothing_yet_leaves_what_made_the_same_void(said):
+    old = told(1, "We deploy with Jenkins.")
+    used = told(2, "We deploy with Buildkite now, Jenkins is gone.", contradicts=old.id)
+    later = told(3, said, contradicts=old.id)
+    assert contradicted([old, used, later], now=NOW) == {old.id: used.id}
+
+
 def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
     old = told(1, "Beta builds go to TestFlight every Thursday.")
     plan = told(2, "From May on, beta builds will go to TestFlight daily.", contradicts=old.id)
@@ -180,10 +237,25 @@ def test_a_plan_and_an_exception_leave_the_older_memory_in_force():
         ("the Ardour people moved from S3 to R2 for their sccache", True),
         ("We moved sccache to R2, as the Ardour people did", False),
         ("They moved our bucket to R2", False),
+        ("The people table moved from MySQL to Postgres", False),
+        ("The Ardour people finally moved to R2", True),
     ],
 )
 def test_what_others_do_is_told_from_ones_own(said, of_others):
     assert tells_of_others(said) == of_others
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "at_once"),
+    [
+        ("We build with Jenkins.", "We switched from Jenkins to Buildkite.", True),
+        ("We build with Jenkins.", "We will switch from Jenkins to Buildkite in March.", False),
+        ("We build with Jenkins.", "Maybe we should switch from Jenkins to Buildkite.", False),
+        ("We store assets in S3.", "The Ardour people moved from S3 to R2.", False),
+    ],
+)
+def test_only_what_takes_effect_at_once_replaces_a_memory(older, newer, at_once):
+    assert replaces(newer, older) == at_once
 
 
 def test_one_of_several_texts_amends_another():
