@@ -52,8 +52,10 @@ def is_finished_later(task: Memory, others: Iterable[Memory]) -> bool:
     That is about the same in most words of the shorter order, but for what is done to it, names
     all its files, and tells of a success.
     """
-    files, asked = _files_of(task), _asked(task)
-    return bool(files) and any(
+    if not (files := _files_of(task)):
+        return False
+    asked = _asked(task)
+    return any(
         one.updated_at > task.updated_at
         and (outcome := OUTCOME.search(one.content)) is not None
         and outcome[1] == "success"
