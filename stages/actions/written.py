@@ -38,7 +38,7 @@ _MANIFEST = regex(
 _REQUIRED = regex(
     r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
 )
-_REFERENCED = regex(r"(?:\blibs\.|\bInclude=\"|<artifactId>)([\w-]+(?:\.[\w-]+)*)")
+_REFERENCED = regex(r"(?:\blibs\.|\bInclude=\"|<artifactId>|\bgem\s['\"])([\w-]+(?:\.[\w-]+)*)")
 # "io.mockk:mockk-android:1.13", in manifests of the JVM.
 _ARTIFACT = regex(r"(?<![\w.-])[\w.-]++:([a-z]\w*+)-[\w-]++:")
 _JVM_MANIFEST = regex(r"(?:\.gradle(?:\.kts)?|pom\.xml|\.toml)\Z")

@@ -1053,3 +1053,18 @@ def test_every_form_and_every_list_of_words_is_used():
 
     assert held - asked == set()
     assert {*tried.words, *denied_names.FORMS} <= set(tried.forms)
+
+
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        ('gem "httparty"', True),
+        ("gem 'rest-client', '~> 2.1'", True),
+        ('gem "httparty-vcr"', False),
+        ('gem "faraday"', False),
+    ],
+)
+def test_a_gem_is_brought_in_by_its_line_in_the_gemfile(line, broken):
+    rule = "We'll go with Faraday for all HTTP calls, HTTParty and rest-client are out."
+    done = deed(path="Gemfile", written=f'gem "rails"\n{line}', replaced='gem "rails"')
+    assert breaks(rule, done) is broken
