@@ -101,7 +101,9 @@ class KeptValue(Struct, frozen=True, dict=True):
         words = r"[\s_.-]?".join(map(re.escape, self.key.split()))
         name = rf"(?:(?<![\w.-])|(?<=\s--)|(?<=\sset\s))(?:[\w@]+/)?{words}[\"']?"
         is_set = r"(?:\s*:\s*\w+)?(?:\s*[<>~^]?=(?!=)|==|\s*:|@)"
-        found = re.findall(rf"{name}{is_set}\s*[\"']?[~^>=]*([\w.-]+)", code, re.I)
+        in_gemfile = r"(?<=[\"']),[ ]*(?=[\"'][~^>= ]*\d)"
+        set_to = rf"(?:{is_set}\s*[\"']?[~^>=]*|{in_gemfile}[\"'][~^>= ]*)"
+        found = re.findall(rf"{name}{set_to}([\w.-]+)", code, re.I)
         return [value.strip() for value in found]
 
     def _moves(self, written: Written) -> bool:

@@ -1068,3 +1068,14 @@ def test_a_gem_is_brought_in_by_its_line_in_the_gemfile(line, broken):
     rule = "We'll go with Faraday for all HTTP calls, HTTParty and rest-client are out."
     done = deed(path="Gemfile", written=f'gem "rails"\n{line}', replaced='gem "rails"')
     assert breaks(rule, done) is broken
+
+
+@pytest.mark.parametrize(
+    ("version", "broken"), [("~> 3.4", True), ("3.3.1", True), ("~> 3.2", False)]
+)
+def test_the_version_of_a_gem_is_a_value(version, broken):
+    rule = "Don't bump faker past 3.2, 3.3 changed the seeds of the demo data."
+    done = deed(
+        path="Gemfile", written=f'gem "faker", "{version}"', replaced='gem "faker", "~> 3.1.0"'
+    )
+    assert breaks(rule, done) is broken
