@@ -66,7 +66,8 @@ class KeptValue(Struct, frozen=True, dict=True):
         if self.kind == "keep":
             return self._is_replaced(written)
         if self.kind == "not":
-            set_now, set_before = self._values(written.added), self._values(written.removed)
+            key = self.key
+            set_now, set_before = _values(key, written.added), _values(key, written.removed)
             return _packed(self.value) in set_now and _packed(self.value) not in set_before
         return self._moves(written)
 
@@ -88,27 +89,20 @@ class KeptValue(Struct, frozen=True, dict=True):
 
     def _is_replaced(self, written: Written) -> bool:
         """Whether it is set to another value of its kind; a plain word has to have had its own."""
-        before = self._values(written.removed)
-        added = self._values(written.added)
-        if not self.sure and not any(_is_same(self.value, one) for one in before):
+        key = _key_in(written, self.key)
+        before, added = _values(key, written.removed), _values(key, written.added)
+        is_sure = self.sure and key == self.key
+        if not is_sure and not any(_is_same(self.value, one) for one in before):
             added = []
-        new = {*added, *self._values("\n".join(written.commands))}.difference(before)
+        new = {*added, *_values(self.key, "\n".join(written.commands))}.difference(before)
         return any(_is_another(self.value, value) for value in new)
 
-    def _values(self, code: str) -> list[str]:
-        if not self.key:
-            return _FORMS["only_number"].findall(code)
-        words = r"[\s_.-]?".join(map(re.escape, self.key.split()))
-        name = rf"(?:(?<![\w.-])|(?<=\s--)|(?<=\sset\s))(?:[\w@]+/)?{words}[\"']?"
-        is_set = r"(?:\s*:\s*\w+)?(?:\s*[<>~^]?=(?!=)|==|\s*:|@)"
-        in_gemfile = r"(?<=[\"']),[ ]*(?=[\"'][~^>= ]*\d)"
-        set_to = rf"(?:{is_set}\s*[\"']?[~^>=]*|{in_gemfile}[\"'][~^>= ]*)"
-        found = re.findall(rf"{name}{set_to}([\w.-]+)", code, re.I)
-        return [value.strip() for value in found]
-
     def _moves(self, written: Written) -> bool:
-        before, added = self._values(written.removed), self._values(written.added)
-        new = (added if self.sure or before else []) + self._values("\n".join(written.commands))
+        key = _key_in(written, self.key)
+        before, added = _values(key, written.removed), _values(key, written.added)
+        is_sure = self.sure and key == self.key
+        ran = _values(self.key, "\n".join(written.commands))
+        new = (added if is_sure or before else []) + ran
         limit = self.value or next(iter(before), "")
         if not limit:
             return bool(new) and self.kind == "up" and not written.path
@@ -126,6 +120,31 @@ class KeptValue(Struct, frozen=True, dict=True):
         if self.kind == "under":
             return new >= old
         return new > old if self.kind == "up" else new < old
+
+
+def _key_in(written: Written, key: str) -> str:
+    """``key``, or all but its first word where that is in the name of the file that is changed.
+
+    "Sidekiq concurrency" is "concurrency" in ``sidekiq.yml``, where it has no longer name.
+    """
+    first, _, rest = key.partition(" ")
+    if not rest or rest.casefold() in _WORDS["common_names"] or _values(key, written.added):
+        return key
+    name = written.path.rpartition("/")[2].casefold()
+    return rest if first.casefold() in _FORMS["words_in_name"].findall(name) else key
+
+
+def _values(key: str, code: str) -> list[str]:
+    """What ``key`` is set to in ``code``; without one the numbers that are all of a line."""
+    if not key:
+        return _FORMS["only_number"].findall(code)
+    words = r"[\s_.-]?".join(map(re.escape, key.split()))
+    name = rf"(?:(?<![\w.-])|(?<=\s--)|(?<=\sset\s))(?:[\w@]+/)?{words}[\"']?"
+    is_set = r"(?:\s*:\s*\w+)?(?:\s*[<>~^]?=(?!=)|==|\s*:|@)"
+    in_gemfile = r"(?<=[\"']),[ ]*(?=[\"'][~^>= ]*\d)"
+    set_to = rf"(?:{is_set}\s*[\"']?[~^>=]*|{in_gemfile}[\"'][~^>= ]*)"
+    found = re.findall(rf"{name}{set_to}([\w.-]+)", code, re.I)
+    return [value.strip() for value in found]
 
 
 def _numbers(amount: str) -> tuple[int, ...]:

@@ -1079,3 +1079,18 @@ def test_the_version_of_a_gem_is_a_value(version, broken):
         path="Gemfile", written=f'gem "faker", "{version}"', replaced='gem "faker", "~> 3.1.0"'
     )
     assert breaks(rule, done) is broken
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "now", "broken"),
+    [
+        ("config/sidekiq.yml", ":concurrency: 8", ":concurrency: 16", True),
+        ("config/sidekiq.yml", ":queues: 8", ":queues: 16", False),
+        ("config/sidekiq.yml", ":timeout: 8", ":concurrency: 16", False),
+        ("config/sidekiq.py", "sidekiq_concurrency = 8", "sidekiq_concurrency = 16", True),
+        ("config/puma.yml", ":concurrency: 8", ":concurrency: 16", False),
+    ],
+)
+def test_a_value_is_named_by_its_file_as_well(path, before, now, broken):
+    rule = "Sidekiq concurrency stays at 8: the database has 20 connections."
+    assert breaks(rule, deed(path=path, written=now, replaced=before)) is broken
