@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
-from .reading import as_usual
+from .reading import as_usual, plain_commands
 
 _FORMS, _WORDS = RULE_FORMS["commands"]
 
@@ -251,12 +251,12 @@ def _too_early(text: str) -> Iterator[DeniedCommand]:
         command = found["code"] or found["command"] or found["then"] or found["other"]
         # What is to be done before a commit is done in the hours before it.
         if (names_other or found["other"]) and not command.startswith("git "):
-            yield DeniedCommand(_written(command), more=True)
+            yield DeniedCommand(_to_run(command), more=True)
 
 
 def _needing(found: re.Match[str]) -> Iterator[DeniedCommand]:
     """The commands that need something else first: "`a b` and a c need …"."""
-    command = _written(found["code"] or found["command"])
+    command = _to_run(found["code"] or found["command"])
     if found["code"] or found["second"] or "first" in found["what"]:
         yield DeniedCommand(command, more=True)
     if found["second"]:
@@ -312,6 +312,11 @@ def _written(command: str) -> str:
     """``command`` as a memory names it, in its usual spelling; "Helm upgrade" is helm's."""
     program, *rest = command.strip("` ").split()
     return as_usual(" ".join((program.casefold() if program.isalpha() else program, *rest)))
+
+
+def _to_run(command: str) -> str:
+    """``command`` without what only runs it: `bundle exec`, where no other runner is asked for."""
+    return next(plain_commands(_written(command)))
 
 
 def _specific(rest: str) -> frozenset[str]:

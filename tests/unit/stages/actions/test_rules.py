@@ -1094,3 +1094,18 @@ def test_the_version_of_a_gem_is_a_value(version, broken):
 def test_a_value_is_named_by_its_file_as_well(path, before, now, broken):
     rule = "Sidekiq concurrency stays at 8: the database has 20 connections."
     assert breaks(rule, deed(path=path, written=now, replaced=before)) is broken
+
+
+@pytest.mark.parametrize(
+    ("command", "broken"),
+    [
+        ("bundle exec rspec spec/system/booking_spec.rb", True),
+        ("docker compose up -d postgres redis && bundle exec rspec spec/system", False),
+        ("bundle exec rubocop", False),
+    ],
+)
+def test_what_needs_another_command_first_is_known_without_its_runner(command, broken):
+    rule = (
+        "`bundle exec rspec` needs `docker compose up -d postgres redis` first, otherwise it dies"
+    )
+    assert breaks(rule, deed(command)) is broken
