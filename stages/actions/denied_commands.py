@@ -276,6 +276,9 @@ def _denied_by_practice(text: str) -> Iterator[DeniedCommand]:
     """The commands of what has a name of its own: a forced push, a file that is committed."""
     for found in _FORMS["committed"].finditer(text):
         yield DeniedCommand(f"git add {found['file']}", more=True)
+    for found in _FORMS["git_with"].finditer(text):
+        command = f"git {found['verb'].lower()} {found['option']}"
+        yield DeniedCommand(command, True, _places(found["rest"]))
     for found in _FORMS["forced"].finditer(text):
         branch = _FORMS["branch"].match(found["rest"])
         places = frozenset({branch["branch"]}) if branch else _places(found["rest"])
