@@ -63,7 +63,14 @@ def breaks(rule, done):
         ("never docker compose down -v", "docker compose --profile a -f b.yml down -v"),
         ("Never commit with --no-verify, please: packwerk", "git add -A && git commit -n -m wip"),
         ("No pushing with --force to main", "git push --force origin main"),
-        ("rubocop -A is forbidden since it rewrote 300 files; -a is OK", "bundle exec rubocop -A app"),
+        (
+            "rubocop -A is forbidden since it rewrote 300 files; -a is OK",
+            "bundle exec rubocop -A app",
+        ),
+        (
+            "terraform apply in infra/prod runs only from the GitLab pipeline.",
+            "cd infra/prod && terraform apply -auto-approve",
+        ),
         ("--no-verify is not allowed", "git commit -m x --no-verify"),
         ("Niemals force-push auf den Branch release.", "git push --force origin release"),
         ("pnpm benutzen, nicht npm", "npm install left-pad"),
@@ -83,6 +90,11 @@ def test_a_command_breaks_a_rule_that_names_it(rule, command):
         ("never docker compose down -v", "docker compose down"),
         ("Use pnpm, not npm", "git commit -m 'use pnpm, not npm'"),
         ("Use pnpm, not npm", "pnpm install"),
+        (
+            "terraform apply in infra/prod runs only from the GitLab pipeline.",
+            "cd infra/sandbox && terraform apply -auto-approve",
+        ),
+        ("`pytest -m slow` runs in the nightly pipeline", "pytest -m slow"),
         ("rubocop -A is forbidden since it rewrote 300 files; -a is OK", "rubocop -a app"),
         ("Never commit with --no-verify, please: packwerk", "git commit -m wip"),
         ("No pushing with --force to main", "git push --force origin feature"),
