@@ -49,6 +49,8 @@ def test_what_is_only_said_of_a_change_is_not_searched_for():
         "LC_ALL=C sort names.txt | uniq -c",
         "terraform --version",
         "npm ls react",
+        "RAILS_ENV=production bin/rails db:migrate:status",
+        "bundle exec rake routes",
     ],
 )
 def test_a_command_that_only_looks_is_known(command):
@@ -59,6 +61,7 @@ def test_a_command_that_only_looks_is_known(command):
     "command",
     [
         "make deploy",
+        "bin/rails db:migrate",
         "grep -l foo src | xargs sed -i s/foo/bar/",
         "cat a > b",
         "git branch -D main",
