@@ -1127,3 +1127,18 @@ def test_what_needs_another_command_first_is_known_without_its_runner(command, b
         "`bundle exec rspec` needs `docker compose up -d postgres redis` first, otherwise it dies"
     )
     assert breaks(rule, deed(command)) is broken
+
+
+@pytest.mark.parametrize(
+    ("written", "broken"),
+    [
+        ("default_scope { where(archived_at: nil) }", True),
+        ("scope :open, -> { where(a: 1) }", False),
+    ],
+)
+def test_a_rule_may_begin_with_from_now_on(written, broken):
+    rule = "From now on no default_scope in models, ever. It hid archived berths."
+    done = deed(
+        path="app/models/berth.rb", written=f"class Berth\n{written}", replaced="class Berth"
+    )
+    assert breaks(rule, done) is broken
