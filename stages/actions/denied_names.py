@@ -34,6 +34,7 @@ _MADE_SO = {
 }
 _SHORTEST = 2
 _CALLED = r"(?:\.\w+)*\("
+_CALLED_BARE = r" +(?=[\"']|:\w)"
 
 
 class DeniedName(Struct, frozen=True, dict=True):
@@ -153,7 +154,7 @@ class DeniedName(Struct, frozen=True, dict=True):
             return re.compile(rf"(?:{before}){name}(?![\w(-]){called}{family}")
         is_plain_call = self.name.endswith("()") and name.isalpha() and name.islower()
         if not self.like_code or is_plain_call:  # "eval()" is no "model.eval()"
-            return re.compile(rf"(?<![\w.$-]){name}{_CALLED}")
+            return re.compile(rf"(?<![\w.$-]){name}{_CALLED}|^{name}{_CALLED_BARE}", re.MULTILINE)
         if "=" in name:
             key, _, value = self.name.partition("=")
             value = re.escape(value.strip().strip("'\""))

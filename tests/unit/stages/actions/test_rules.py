@@ -1142,3 +1142,19 @@ def test_a_rule_may_begin_with_from_now_on(written, broken):
         path="app/models/berth.rb", written=f"class Berth\n{written}", replaced="class Berth"
     )
     assert breaks(rule, done) is broken
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "broken"),
+    [
+        ("lib/tides/importer.rb", 'puts "importing #{r.id}"', True),
+        ("app/models/berth.rb", "puts('x')", True),
+        ("lib/tides/importer.rb", "puts_later = 1", False),
+        ("lib/tides/importer.rb", 'log.puts "x"', False),
+        ("lib/tasks/tides.rake", 'puts "importing"', False),
+        ("bin/import.rb", 'puts "importing"', False),
+    ],
+)
+def test_a_rule_holds_in_each_of_its_places_and_for_a_call_without_brackets(path, line, broken):
+    rule = "No puts in app/ or lib/, use Rails.logger. lib/tasks and bin/ may print."
+    assert breaks(rule, deed(path=path, written=line)) is broken
