@@ -301,7 +301,7 @@ _TOLD: Mapping[str, re.Pattern[str]] = {
     "bought": regex(r"\b(?:buy|bought)\b"),
     "made": regex(r"\b(?:founded|invented|created|wrote|written|made|built)\b"),
     "maker": regex(r"\b(?:makes?|made|makers?|develop(?:s|ed|ers?)|vendor|belongs? to|behind)\b"),
-    "dated": regex(r"\b(?:released?|launch(?:ed)?|founded|invented|came out|live|shipped|since|old)\b"),
+    "dated": regex(r"\b(?:released?|launch(?:ed)?|founded|invented|live|shipped|since|old)\b"),
     "news": regex(r"\b(?:new|adds?|added|introduc\w+|features?|brings?|changes?|changed)\b"),
     "reached": regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)"),
     "away": regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b"),

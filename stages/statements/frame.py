@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
-from .canonical import LIGHT, SLOTS, TIMES, canonical
+from .canonical import LIGHT, SLOTS, TIMES, UNITS, canonical
 from .statement import Statement
 
 SAYS_NOW = regex(
@@ -32,6 +32,7 @@ _CHANGING = frozenset(
         "halved limited set grew shrunk updated".split(),
     )
 )
+_UNITS = frozenset(map(canonical, UNITS))
 _MOST_WORDS = 3
 
 
@@ -68,7 +69,8 @@ def is_of_it(newer: Statement, older: Statement) -> bool:
 def is_revalued(newer: Statement, older: Statement) -> bool:
     """Whether all that ``newer`` says first is another number, from now on, of what is in both.
 
-    As in "Kafka retention is 14 days now" of "The bus is Kafka, …, retention is 7 days".
+    As in "Kafka retention is 14 days now" of "The bus is Kafka, …, retention is 7 days". Where it
+    names the number of ``older`` as well ("10 buoys instead of 5"), it may say more.
     """
     if not newer.is_new or newer.adds or newer.excepts:
         return False
@@ -80,9 +82,17 @@ def is_revalued(newer: Statement, older: Statement) -> bool:
     end = next((at for at, word in enumerate(newer.tokens) if word in _ENDS_CLAUSE), None)
     first = frozenset(map(canonical, newer.tokens[:end]))
     own = (newer.heavy & first) - older.heavy - gone - _CHANGING
-    if own or newer.heavy.isdisjoint(older.heavy & first):
-        return False
     ours, theirs = _measured(newer), _measured(older)
+    if own:
+        return any(
+            what not in _UNITS
+            and theirs[what] <= gone
+            and ours[what].isdisjoint(gone)
+            and not newer.heavy.isdisjoint(older.heavy - {what})
+            for what in ours.keys() & theirs.keys()
+        )
+    if newer.heavy.isdisjoint(older.heavy & first):
+        return False
     return any(
         (ours[what] - gone).isdisjoint(theirs[what]) and len(theirs[what]) == 1
         for what in ours.keys() & theirs.keys()
