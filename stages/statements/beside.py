@@ -186,9 +186,10 @@ def _mostly(words: frozenset[str], told: frozenset[str]) -> bool:
 def _clauses(text: str) -> Iterator[str]:
     """The clauses of ``text`` that state something, rather than give a reason."""
     for sentence in sentences_of(text, _MOST_SENTENCES):
-        for clause in _CLAUSE.split(f"{sentence} "):
-            words = clause.split()
-            if words and words[0].lower() not in _BEGINS_REASON:
+        gone = Statement(sentence).gone
+        for at, clause in enumerate(_CLAUSE.split(f"{sentence} ")):
+            first = next(iter(clause.lower().split()), "because")
+            if first not in _BEGINS_REASON and not (at and canonical(first) in gone):
                 yield clause
 
 

@@ -207,9 +207,10 @@ def _words(text: str) -> frozenset[str]:
 
 def _clauses(text: str) -> Iterator[str]:
     for sentence in sentences_of(_LABEL.sub("", text), _MOST_SENTENCES):
-        for clause in _CLAUSE.split(sentence):
-            words = clause.split()
-            if words and words[0].lower() not in _BEGINS_NO_CLAUSE:
+        gone = Statement(sentence).gone
+        for at, clause in enumerate(_CLAUSE.split(sentence)):
+            first = next(iter(clause.lower().split()), "because")
+            if first not in _BEGINS_NO_CLAUSE and not (at and canonical(first) in gone):
                 yield clause
 
 

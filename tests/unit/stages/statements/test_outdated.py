@@ -274,3 +274,13 @@ def test_one_of_several_texts_amends_another():
     assert not amends(["Maybe we should deploy on Monday"], older)
     assert not amends(["The Ardour people deploy on Monday"], older)
     assert not amends([], older)
+
+
+def test_why_something_was_given_up_is_no_clause_that_may_hold():
+    older = (
+        "We moved from NATS JetStream to RabbitMQ between gateway and ingest, NATS kept losing "
+        "consumers"
+    )
+    back = "We are back to NATS JetStream between the gateway and ingest, RabbitMQ is out again"
+    assert not leaves_clause(back, older)
+    assert leaves_clause(back, f"{older}, Kim watches the queue")
