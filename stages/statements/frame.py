@@ -24,6 +24,7 @@ _PLACES = frozenset("is are was in on at to from under into uses use".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
 _ENDS_CLAUSE = frozenset((",", ";", "(", "because", "since", "so", "\u2013", "\u2014"))
+_VERSION = regex(r"v?\d+(?:\.\d+){1,2}")
 _BY_SO_MUCH = regex(r" by \d")
 _CHANGING = frozenset(
     map(
@@ -59,11 +60,38 @@ def is_updated(newer: Statement, older: Statement) -> bool:
 
 def is_of_it(newer: Statement, older: Statement) -> bool:
     """Whether ``newer`` says what holds now of something that a longer ``older`` speaks of."""
+    if has_other_version(newer, older):
+        return True
     gone = newer.names.intersection(frozenset().union(*newer.replaced))
     subject = newer.subject - gone
     if not newer.is_new or not subject or not subject <= older.heavy:
         return False
     return 4 * len(newer.heavy & older.heavy) >= len(newer.heavy)
+
+
+def has_other_version(newer: Statement, older: Statement) -> bool:
+    """Whether all that ``newer`` tells is that of something in ``older`` another version is used.
+
+    As in "We are on Zephyr 3.7 LTS now" of "Firmware is built with Zephyr 3.6 and west".
+    """
+    if newer.denies or newer.adds or newer.around or not SAYS_NOW.search(newer.line):
+        return False
+    ours, theirs = _versions(newer), _versions(older)
+    return any(
+        theirs.get(what, (version,))[0] != version
+        and newer.heavy - older.heavy <= {canonical(then)}
+        for what, (version, then) in ours.items()
+    )
+
+
+def _versions(statement: Statement) -> dict[str, tuple[str, str]]:
+    """For each name with a version behind it that version, and the word then: {"zephyr": …}."""
+    words = [*statement.tokens, ""]
+    return {
+        canonical(words[at - 1]): (words[at], words[at + 1])
+        for at in range(1, len(words) - 1)
+        if _VERSION.fullmatch(words[at]) and canonical(words[at - 1]) in statement.names
+    }
 
 
 def is_revalued(newer: Statement, older: Statement) -> bool:

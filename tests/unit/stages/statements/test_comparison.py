@@ -565,6 +565,16 @@ def test_a_state_of_the_moment_contradicts_nothing_but_another_one(newer, older,
             True,
         ),
         (
+            "Firmware is built with Zephyr 3.6 and west; the SDK is pinned",
+            "We are on Zephyr 3.7 LTS now",
+            True,
+        ),
+        (
+            "Firmware is built with Zephyr 3.6 and west; the SDK is pinned",
+            "The demo boards in Kiel are on Zephyr 3.7 now",
+            False,
+        ),
+        (
             "Frames that arrive late are counted in the metric late_frames",
             "If the queue is full, late_frames is dropped.",
             False,
