@@ -25,6 +25,7 @@ from ...bus.results import (
 from ...bus.sessions import FoundSessions
 from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
+from ...stages.text.summary import shortened
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
 from ..cli.counts import degraded_search
 from .shared import (
@@ -72,7 +73,7 @@ def capture_command(text: str | None, namespace: str | None, tags: str, scope: s
 
     Without TEXT, or with -, standard input is read. Secrets are removed before anything is stored.
     """
-    if text in {None, "-"}:
+    if text is None or text == "-":
         text = standard_input()
     params = {
         "text": text,
@@ -81,12 +82,12 @@ def capture_command(text: str | None, namespace: str | None, tags: str, scope: s
         "scope": scope,
     }
     answer = call("capture", CaptureResult, params)
-    show_capture(answer, _captured(answer), "stored")
+    show_capture(answer, _captured(answer, text), "stored")
 
 
-def _captured(answer: CaptureResult) -> Iterator[str]:
+def _captured(answer: CaptureResult, text: str) -> Iterator[str]:
     yield f"{answer.outcome}: {answer.namespace} · {answer.id}"
-    yield f"  {answer.summary}"
+    yield f"  {shortened(answer.summary, text)}"
     if answer.was_forgotten is True:
         yield "  you had forgotten it: it is kept again"
     if isinstance(other := answer.replaced, Contradicted):

@@ -37,7 +37,7 @@ _LEAD = regex(
     r"|(?:any|no) idea |(?:tell|remind) me |i wonder |quick question\W+"
     r"|(?:btw|by the way|and|so|ok|hey|hi|hm+)\W+)*"
 )
-_END = regex(r"(?: (?:exactly|actually|please|pls|really|btw))?[\s?.!]*$")
+_END = regex(r"(?: (?:exactly|actually|please|pls|really|btw|right now))?[\s?.!]*$")
 _WHAT = r"(?:what(?: exactly)? (?:is|are)|what's|whats|define|explain)"
 _WORDS = r"[^\s,;:?!`\"'/_]+(?: [^\s,;:?!`\"'/_]+){0,3}?"
 _THING = rf"(?P<a>an? )?(?P<thing>{_WORDS})"
@@ -65,6 +65,10 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("bought", regex(r"(?:what|which) .+ should i (?:buy|get)\b.*")),
     ("shared", regex(rf"how do(?:es)? {_THING} (?:work|(?P<other>[a-z]+(?: .*)?))")),
     ("made", regex(rf"who (?P<other>founded|invented|created|wrote|made) {_THING}")),
+    ("maker", regex(rf"who makes {_THING}")),
+    ("dated", regex(rf"when (?:was|were) {_THING} (?:first )?"
+                    r"(?:released|launched|founded|invented)")),
+    ("news", regex(rf"{_WHAT} new in {_THING}(?: v?\d[\d.]*)?")),
     ("reached", regex(rf"{_WHAT} {_THING}'s (?:(?:tele)?phone|mobile|e-?mail|address)\b.*")),
     ("away", regex(rf"(?:is|are) {_THING} (?:on (?:holidays?|vacation|leave)|sick|ill|away)\b.*")),
     ("away", regex(rf"when do(?:es)? {_THING}'s (?:holidays?|vacation|leave) .+")),
@@ -239,7 +243,9 @@ def _is_known_thing(one: General) -> bool:
 
 
 _MAY_BE: Mapping[str, Callable[[General], bool]] = {
-    **dict.fromkeys(("old", "free", "priced", "able", "shared"), _is_known_thing),
+    **dict.fromkeys(
+        ("old", "free", "priced", "able", "shared", "maker", "dated", "news"), _is_known_thing
+    ),
     "within": _is_done_within,
     "meant": _may_be_meant,
     "defined": _may_be_defined,
@@ -294,6 +300,9 @@ def _shares(one: General, text: str, relevance: float) -> bool:
 _TOLD: Mapping[str, re.Pattern[str]] = {
     "bought": regex(r"\b(?:buy|bought)\b"),
     "made": regex(r"\b(?:founded|invented|created|wrote|written|made|built)\b"),
+    "maker": regex(r"\b(?:makes?|made|makers?|develop(?:s|ed|ers?)|vendor|belongs? to|behind)\b"),
+    "dated": regex(r"\b(?:released?|launch(?:ed)?|founded|invented|live|shipped|since|old)\b"),
+    "news": regex(r"\b(?:new|adds?|added|introduc\w+|features?|brings?|changes?|changed)\b"),
     "reached": regex(r"@|\d{6}|\b(?:phone|mobile|e-?mail|address|call)"),
     "away": regex(r"\b(?:away|out|off|holidays?|vacation|leave|sick|ill|back|until)\b"),
     "old": regex(r"\b(?:old|age|aged|born|birthday|years?|since)\b"),

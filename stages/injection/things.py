@@ -29,6 +29,8 @@ _CAMEL = regex(r"(?:[A-Z][a-z]+)+(?:[A-Z][a-z]*)+")
 _NUMBER = regex(r"v?\d[\d.,:/-]*\w{0,3}")
 _ACRONYM = regex(r"[A-Z]{2,4}")
 _DIGITS = regex(r"\d+|xx+")
+# A host is numbered so; a version of something known is not meant.
+_NUMBERED = regex(r"(?P<row>[a-z]{2,20})(?:-\d\d|-?0\d)")
 _PARTS = regex(r"[_./\\:@-]+|(?<=[a-z])(?=[A-Z])")
 _SEGMENTS = regex(r"[_./]+")
 _LANGUAGES = frozenset(("Go", "C", "R"))
@@ -89,8 +91,8 @@ class Thing(NamedTuple):
     """Which one of a kind is meant: the ``word`` that tells so, of a canonical ``head``.
 
     ``joined``: it stands "before" the head, right "after" it, behind a preposition, or is an
-    identifier that shares a "part"; ``definite``: right before it, behind an article or
-    where a clause begins ("cleaning fee is 1100").
+    identifier that shares a "part", or all but its "number"; ``definite``: right
+    before it, behind an article or where a clause begins ("cleaning fee is 1100").
     """
 
     head: str
@@ -100,7 +102,7 @@ class Thing(NamedTuple):
 
     @property
     def is_named(self) -> bool:
-        return self.word.is_named or self.joined == "part"
+        return self.word.is_named or self.joined in ("part", "number")
 
     @property
     def tells_the_kind(self) -> bool:
@@ -112,7 +114,8 @@ class Thing(NamedTuple):
         if self.head != other.head or other.tells_the_kind:
             return False
         if row_of(self.word) == row_of(other.word):
-            return self.joined == other.joined == "after" and self.head in _MACHINES
+            is_after = self.joined == "after" and self.head in _MACHINES
+            return self.joined == other.joined and (is_after or self.joined == "number")
         if any(_may_stand_for(self.word.folded, one) for one in other.word.spellings):
             return False
         if self.word.is_named and self.word.form == other.word.form:
@@ -325,5 +328,7 @@ def _identified(words: Sequence[Word]) -> Iterator[Thing]:
             yield Thing(f"_{parts[-1]}", word, "part")
             if "." not in word.folded:
                 yield Thing(f"{parts[0]}_", word, "part")
+        elif (row := _NUMBERED.fullmatch(word.written)) and not is_technology(row["row"]):
+            yield Thing(f"{row['row']}-", word, "number")
         elif "-" in word.folded and head_of(word) in _NAMED_THINGS:
             yield Thing(head_of(word), word, "part", definite=True)

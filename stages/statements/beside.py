@@ -10,7 +10,7 @@ from itertools import product
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
-from .canonical import SURROUNDINGS, TIMES, UNITS, canonical
+from .canonical import SURROUNDINGS, TIMES, UNITS, canonical, is_technology
 from .contradiction import Pair
 from .frame import SAYS_NOW, measures_another
 from .remainder import keeps_a_fact
@@ -87,14 +87,41 @@ _REASONS = frozenset(
 _WHOLE = frozenset("all every each everything".split())
 _CLAUSE = regex(r"[;,:.()\u2013\u2014] ")
 _BEGINS_REASON = frozenset("because since as which who that never not for".split())
+_REASONS_BEGIN = frozenset(("because", "since"))
 _OWN_WORDS = 2
 _MOST_SENTENCES = 4
 
 
 def both_hold(newer: Statement, older: Statement) -> bool:
     """Whether the two plainly do not contradict each other, whatever else their words say."""
-    tests = (_only_adds, set_apart, _is_passing, only_measures, measures_another)
+    tests = (
+        _only_adds, _is_of_its_reason, set_apart, _is_passing, only_measures, measures_another
+    )  # fmt: skip
     return any(test(newer, older) for test in tests)
+
+
+def _is_of_its_reason(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` is about what ``older`` names in its reason alone.
+
+    As in "CI runs on Buildkite, since GitHub has no USB for the rig" and "the rig moved". Not where
+    a technology is, which may be chosen now.
+    """
+    if _REASONS_BEGIN.isdisjoint(older.words):
+        return False
+    tokens = older.tokens
+    at = next((at for at, word in enumerate(tokens) if _gives_reason(tokens, at)), len(tokens))
+    lead = frozenset(map(canonical, tokens[:at]))
+    shared = newer.heavy & older.heavy
+    if shared.isdisjoint(newer.subject) or len(lead & older.heavy) < _OWN_WORDS:
+        return False
+    return shared.isdisjoint(lead) and not any(map(is_technology, shared))
+
+
+def _gives_reason(tokens: Sequence[str], at: int) -> bool:
+    if tokens[at] == "because":
+        return True
+    then = tokens[at + 1] if at + 1 < len(tokens) else ""
+    return tokens[at] == "since" and then not in TIMES and not then[:1].isdigit()
 
 
 def only_measures(newer: Statement, older: Statement) -> bool:
@@ -159,9 +186,10 @@ def _mostly(words: frozenset[str], told: frozenset[str]) -> bool:
 def _clauses(text: str) -> Iterator[str]:
     """The clauses of ``text`` that state something, rather than give a reason."""
     for sentence in sentences_of(text, _MOST_SENTENCES):
-        for clause in _CLAUSE.split(f"{sentence} "):
-            words = clause.split()
-            if words and words[0].lower() not in _BEGINS_REASON:
+        gone = Statement(sentence).gone
+        for at, clause in enumerate(_CLAUSE.split(f"{sentence} ")):
+            first = next(iter(clause.lower().split()), "because")
+            if first not in _BEGINS_REASON and not (at and canonical(first) in gone):
                 yield clause
 
 

@@ -119,6 +119,10 @@ _PATTERNS = tuple(
         ("longer", rf" {_BEFORE}(?:is|are) no longer {_IN_USE} "),
         ("longer", rf" (?:is|are) no longer (?:{_WHERE} )?{_AFTER}but "),
         (_words_of(_DROP), rf"{_NO_DESCRIPTION} {_DROP} {_NOT_FROM_A_PART}{_AFTER}"),
+        (
+            "dropped",
+            rf"^(?! (?:if|when|once|on|whenever) ).* , (?:and )?{_ONE}is dropped{_FOR_GOOD}",
+        ),
         ("renamed became become goes", rf" {_BEFORE}{_RENAMED} "),
         ("renamed rename", rf" renamed? {_AFTER}(?:to|as|into) "),
         (

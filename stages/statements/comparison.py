@@ -23,7 +23,7 @@ from .beside import both_hold, leaves_in_force, says_more
 from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import TELLS_CHANGE, TELLS_NEW, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
-from .frame import is_of_it, is_revalued, is_updated
+from .frame import has_other_version, is_of_it, is_revalued, is_updated
 from .remainder import keeps_a_fact
 from .statement import Statement, sentences_of
 from .use import gives_up_what_is_used, is_over, moves_on
@@ -295,7 +295,7 @@ def _plainly_agree(pair: Pair) -> bool:
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     plain = pair.gives_up or pair.turns_over or pair.brings_back
-    told = (is_updated, is_revalued, moves_on)
+    told = (is_updated, is_revalued, has_other_version, moves_on)
     return plain or any(test(pair.newer, pair.older) for test in told)
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
-from .canonical import LIGHT, SLOTS, TIMES, canonical
+from .canonical import LIGHT, SLOTS, TIMES, UNITS, canonical
 from .statement import Statement
 
 SAYS_NOW = regex(
@@ -24,6 +24,7 @@ _PLACES = frozenset("is are was in on at to from under into uses use".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
 _ENDS_CLAUSE = frozenset((",", ";", "(", "because", "since", "so", "\u2013", "\u2014"))
+_VERSION = regex(r"v?\d+(?:\.\d+){1,2}")
 _BY_SO_MUCH = regex(r" by \d")
 _CHANGING = frozenset(
     map(
@@ -32,6 +33,7 @@ _CHANGING = frozenset(
         "halved limited set grew shrunk updated".split(),
     )
 )
+_UNITS = frozenset(map(canonical, UNITS))
 _MOST_WORDS = 3
 
 
@@ -58,6 +60,8 @@ def is_updated(newer: Statement, older: Statement) -> bool:
 
 def is_of_it(newer: Statement, older: Statement) -> bool:
     """Whether ``newer`` says what holds now of something that a longer ``older`` speaks of."""
+    if has_other_version(newer, older):
+        return True
     gone = newer.names.intersection(frozenset().union(*newer.replaced))
     subject = newer.subject - gone
     if not newer.is_new or not subject or not subject <= older.heavy:
@@ -65,10 +69,36 @@ def is_of_it(newer: Statement, older: Statement) -> bool:
     return 4 * len(newer.heavy & older.heavy) >= len(newer.heavy)
 
 
+def has_other_version(newer: Statement, older: Statement) -> bool:
+    """Whether all that ``newer`` tells is that of something in ``older`` another version is used.
+
+    As in "We are on Zephyr 3.7 LTS now" of "Firmware is built with Zephyr 3.6 and west".
+    """
+    if newer.denies or newer.adds or newer.around or not SAYS_NOW.search(newer.line):
+        return False
+    ours, theirs = _versions(newer), _versions(older)
+    return any(
+        theirs.get(what, (version,))[0] != version
+        and newer.heavy - older.heavy <= {canonical(then)}
+        for what, (version, then) in ours.items()
+    )
+
+
+def _versions(statement: Statement) -> dict[str, tuple[str, str]]:
+    """For each name with a version behind it that version, and the word then: {"zephyr": …}."""
+    words = [*statement.tokens, ""]
+    return {
+        canonical(words[at - 1]): (words[at], words[at + 1])
+        for at in range(1, len(words) - 1)
+        if _VERSION.fullmatch(words[at]) and canonical(words[at - 1]) in statement.names
+    }
+
+
 def is_revalued(newer: Statement, older: Statement) -> bool:
     """Whether all that ``newer`` says first is another number, from now on, of what is in both.
 
-    As in "Kafka retention is 14 days now" of "The bus is Kafka, …, retention is 7 days".
+    As in "Kafka retention is 14 days now" of "The bus is Kafka, …, retention is 7 days". Where it
+    names the number of ``older`` as well ("10 buoys instead of 5"), it may say more.
     """
     if not newer.is_new or newer.adds or newer.excepts:
         return False
@@ -80,9 +110,17 @@ def is_revalued(newer: Statement, older: Statement) -> bool:
     end = next((at for at, word in enumerate(newer.tokens) if word in _ENDS_CLAUSE), None)
     first = frozenset(map(canonical, newer.tokens[:end]))
     own = (newer.heavy & first) - older.heavy - gone - _CHANGING
-    if own or newer.heavy.isdisjoint(older.heavy & first):
-        return False
     ours, theirs = _measured(newer), _measured(older)
+    if own:
+        return any(
+            what not in _UNITS
+            and theirs[what] <= gone
+            and ours[what].isdisjoint(gone)
+            and not newer.heavy.isdisjoint(older.heavy - {what})
+            for what in ours.keys() & theirs.keys()
+        )
+    if newer.heavy.isdisjoint(older.heavy & first):
+        return False
     return any(
         (ours[what] - gone).isdisjoint(theirs[what]) and len(theirs[what]) == 1
         for what in ours.keys() & theirs.keys()

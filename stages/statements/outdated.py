@@ -66,7 +66,8 @@ _PERMITS = regex(r"\b(?:may|can|allowed|free to)\b", re.IGNORECASE)
 _ONLY_MAY = regex(r"\A(?:only|just) .{1,60}? (?:may|can)\b", re.IGNORECASE)
 
 _WILL = regex(
-    r"\b(?:will|shall|won['\u2019]?t|going to|gonna|plan(?:s|ned|ning)? to|intend(?:s|ing)? to)\b"
+    r"\b(?:will|shall|won['\u2019]?t|going to|gonna|plan(?:s|ned|ning)? to|intend(?:s|ing)? to"
+    r"|want(?:s|ing)? to|hop(?:es?|ing) to|aim(?:s|ing)? to|(?:would|['\u2019]d) like to)\b"
     r"|['\u2019]ll\b",
     re.IGNORECASE,
 )
@@ -94,11 +95,12 @@ _IN_RELEASE = regex(
 )
 _SOME_DAY = regex(
     r"\b(?:some ?day|eventually|later(?! than)|as soon as|in the long run|Q[1-4]"
-    r"|plan(?:s|ned|ning)? to|intend(?:s|ing)? to"
+    r"|plan(?:s|ned|ning)? to|intend(?:s|ing)? to|hop(?:es?|ing) to"
     r"|once (?:the|we|it|they|this|that|all|everything|\w+ (?:is|are|has|have)))\b",
     re.IGNORECASE,
 )
 _DAYS = {"day": 1, "week": 7, "sprint": 14, "month": 30, "quarter": 91, "year": 365}
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 # "As of October" is told of the October that is nearer.
 _HALF_A_YEAR = 183
@@ -205,9 +207,10 @@ def _words(text: str) -> frozenset[str]:
 
 def _clauses(text: str) -> Iterator[str]:
     for sentence in sentences_of(_LABEL.sub("", text), _MOST_SENTENCES):
-        for clause in _CLAUSE.split(sentence):
-            words = clause.split()
-            if words and words[0].lower() not in _BEGINS_NO_CLAUSE:
+        gone = Statement(sentence).gone
+        for at, clause in enumerate(_CLAUSE.split(sentence)):
+            first = next(iter(clause.lower().split()), "because")
+            if first not in _BEGINS_NO_CLAUSE and not (at and canonical(first) in gone):
                 yield clause
 
 
@@ -280,6 +283,9 @@ def _soon(named: re.Match[str], said: date) -> date | None:
         return said + timedelta(days=ahead)
     if word in MONTHS:
         return _month(MONTHS.index(word) + 1, None, said, is_future=True)
+    if word in _SEASONS:
+        begins = date(said.year, _SEASONS[word], 1)
+        return begins if begins > said else begins.replace(year=said.year + 1)
     unit = word or named["unit"]
     number = _COUNTS[(named["count"] or "a").lower()]
     return said + timedelta(days=_DAYS[unit.lower()] * number) if unit.lower() in _DAYS else None

@@ -51,7 +51,11 @@ class _Told:
 
     def leaves(self, older: Statement) -> bool:
         """Whether ``older`` has a value, a name, a means or a clause beside what is told."""
-        clauses = [*_clauses_of(older.tokens)]
+        clauses = [
+            clause
+            for clause in _clauses_of(older.tokens)
+            if not (clause.start and canonical(older.tokens[clause.start]) in older.gone)
+        ]
         if self._is_gone(older) or not clauses:
             return False
         read = (self._number, self._time, self._name, self._means)

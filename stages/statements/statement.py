@@ -382,6 +382,11 @@ class Statement:
         return tuple(words for words, _ in self._replaced_phrases)
 
     @cached_property
+    def gone(self) -> frozenset[str]:
+        """The words that name what it says is no more."""
+        return frozenset().union(*self.replaced)
+
+    @cached_property
     def turned_down(self) -> frozenset[str]:
         """What it is about and says was not chosen."""
         if not self.denies and self.words.isdisjoint(_TURNS_DOWN):

@@ -24,9 +24,9 @@ _LEADS = frozenset(
 _MADE = frozenset("written built made meant".split())
 # What follows a name that stands for itself, rather than before a noun: "the Redis password".
 _FOLLOWS = frozenset(
-    ", ; : . ! ? ( ) \u2013 \u2014 -> \u2192 and or but for in on at to with by via as if when "
-    "where while which that who because since so now only over under from into before after is are "
-    "was until again instead not never no of every each too here about unless".split()
+    ", ; : . ! ? ( ) \u2013 \u2014 -> \u2192 and or but for in on at to with by via between as if "
+    "when where while which that who because since so now only over under from into before after "
+    "is are was until again instead not never no of every each too here about unless".split()
 )
 # What follows a name that is a note by itself: "bbolt for the queue", "pnpm, never npm".
 _ENDS_NOTE = frozenset(", ; . ! ( \u2013 \u2014 for not never instead now only".split())

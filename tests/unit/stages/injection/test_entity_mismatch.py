@@ -33,6 +33,7 @@ def mismatch(prompt, memory):
         ("has the Xbox devkit arrived?", "PS5 devkit still stuck in customs"),
         ("where is the Gothenburg site hosted?", "The site in Oslo moved to Scaleway"),
         ("how long does the jumphost jmp07 boot?", "through jumphost jmp03, it boots for ages"),
+        ("what does karst-04 do?", "Map tiles come from our own tileserver on karst-03."),
         ("who owns the icon set?", "The design system is owned by Leonie."),
         ("who approves access to the finance share?", "approver for test db access is Katrin"),
         ("who sends the yearly report?", "The weekly report is sent by Marta on Fridays."),
@@ -82,6 +83,8 @@ def test_a_memory_of_a_sibling_is_about_another_thing(prompt, memory):
         ("how do we polish the release notes?", "Release notes: Ann edits them, English only."),
         ("how do I demo the app?", "Start with `make show`, never against production data."),
         ("who checks the daily import?", "The weekly export starts at 9, the import is Ann's"),
+        ("what does karst-04 do?", "karst-03 to karst-06 render the map tiles"),
+        ("what runs on python-12?", "CI runs on python-10 for the old glibc"),
         ("does tabulith._score stay?", "the API is what's in tabulith/__init__.py"),
     ],
 )

@@ -533,3 +533,53 @@ def test_what_is_back_may_still_be_missing_elsewhere():
 )
 def test_a_state_of_the_moment_contradicts_nothing_but_another_one(newer, older, denied):
     assert contradicts(newer, older) is denied
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "contradicted"),
+    [
+        (
+            "CI runs on self-hosted Buildkite agents since the GitHub runners have no USB for the "
+            "HIL rig",
+            "The HIL rig moved to room 0.08 in the basement",
+            False,
+        ),
+        (
+            "The hardware-in-the-loop rig stands in room 2.14 in Delft",
+            "The HIL rig moved to room 0.08 in the basement",
+            True,
+        ),
+        (
+            "OTA rollouts go to 5 buoys first, then wait 48 hours before the rest",
+            "The OTA canary group is now 10 buoys instead of 5.",
+            True,
+        ),
+        (
+            "OTA rollouts go to 5 buoys first, then wait 48 hours before the rest",
+            "The harbour tour is now past 10 buoys instead of 5.",
+            False,
+        ),
+        (
+            "C is formatted with clang-format, Go with gofumpt",
+            "Go is formatted with plain gofmt from now on, gofumpt is dropped.",
+            True,
+        ),
+        (
+            "Firmware is built with Zephyr 3.6 and west; the SDK is pinned",
+            "We are on Zephyr 3.7 LTS now",
+            True,
+        ),
+        (
+            "Firmware is built with Zephyr 3.6 and west; the SDK is pinned",
+            "The demo boards in Kiel are on Zephyr 3.7 now",
+            False,
+        ),
+        (
+            "Frames that arrive late are counted in the metric late_frames",
+            "If the queue is full, late_frames is dropped.",
+            False,
+        ),
+    ],
+)
+def test_what_a_statement_is_about_is_told_from_what_it_names(older, newer, contradicted):
+    assert contradicts(newer, older) == contradicted

@@ -74,6 +74,10 @@ def test_what_holds_is_no_plan(text):
         ("We're going to drop it in March 2028", date(2028, 3, 1)),
         ("We will drop it on 2026-13-45", None),
         ("We will drop it next time", None),
+        ("Next spring we want to drop it", date(2027, 3, 1)),
+        ("We'd like to drop it next winter", date(2026, 12, 1)),
+        ("We hope to drop it", date.max),
+        ("We want to drop it", None),
     ],
 )
 def test_a_plan_begins_on_its_day(text, begins):
@@ -250,6 +254,11 @@ def test_what_others_do_is_told_from_ones_own(said, of_others):
     [
         ("We build with Jenkins.", "We switched from Jenkins to Buildkite.", True),
         ("We build with Jenkins.", "We will switch from Jenkins to Buildkite in March.", False),
+        (
+            "Measurements go into TimescaleDB at Hetzner",
+            "Next spring we want to move the measurements from TimescaleDB to ClickHouse",
+            False,
+        ),
         ("We build with Jenkins.", "Maybe we should switch from Jenkins to Buildkite.", False),
         ("We store assets in S3.", "The Ardour people moved from S3 to R2.", False),
     ],
@@ -265,3 +274,13 @@ def test_one_of_several_texts_amends_another():
     assert not amends(["Maybe we should deploy on Monday"], older)
     assert not amends(["The Ardour people deploy on Monday"], older)
     assert not amends([], older)
+
+
+def test_why_something_was_given_up_is_no_clause_that_may_hold():
+    older = (
+        "We moved from NATS JetStream to RabbitMQ between gateway and ingest, NATS kept losing "
+        "consumers"
+    )
+    back = "We are back to NATS JetStream between the gateway and ingest, RabbitMQ is out again"
+    assert not leaves_clause(back, older)
+    assert leaves_clause(back, f"{older}, Kim watches the queue")

@@ -80,6 +80,11 @@ def test_what_states_another_fact_is_contradicted_and_not_replaced(older: str, n
         ("We use Kafka for events, not RabbitMQ", "We use NATS for events instead of Kafka"),
         ("The sandbox bank runs on port 9999.", "The sandbox bank was shut down."),
         ("Shared components live in packages/ui", "The shared components moved to libs/design"),
+        (
+            "We use NATS JetStream between the gateway and the ingest service",
+            "We moved from NATS JetStream to RabbitMQ between gateway and ingest, NATS kept "
+            "losing consumers",
+        ),
         ("We lint with eslint", "From now on we lint with biome"),
         ("Deploys go through ArgoCD, which polls every three minutes", "ArgoCD is gone"),
     ],
