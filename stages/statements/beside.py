@@ -5,7 +5,7 @@ What is replaced is not shown any more: where both may hold, they had better sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import product
 
 from ...config.patterns import regex
@@ -88,8 +88,8 @@ _WHOLE = frozenset("all every each everything".split())
 _CLAUSE = regex(r"[;,:.()\u2013\u2014] ")
 _BEGINS_REASON = frozenset("because since as which who that never not for".split())
 _REASONS_BEGIN = frozenset(("because", "since"))
-_OWN_WORDS = 2
-_MOST_SENTENCES = 4
+OWN_WORDS = 2
+MOST_SENTENCES = 4
 
 
 def both_hold(newer: Statement, older: Statement) -> bool:
@@ -112,7 +112,7 @@ def _is_of_its_reason(newer: Statement, older: Statement) -> bool:
     at = next((at for at, word in enumerate(tokens) if _gives_reason(tokens, at)), len(tokens))
     lead = frozenset(map(canonical, tokens[:at]))
     shared = newer.heavy & older.heavy
-    if shared.isdisjoint(newer.subject) or len(lead & older.heavy) < _OWN_WORDS:
+    if shared.isdisjoint(newer.subject) or len(lead & older.heavy) < OWN_WORDS:
         return False
     return shared.isdisjoint(lead) and not any(map(is_technology, shared))
 
@@ -152,7 +152,7 @@ def leaves_part(newer: str, older: str) -> bool:
     if says_more(older, newer) or _LEAVES_REST.search(line) or _EXCEPTION.match(line):
         return True
     ours, theirs = (
-        tuple(map(Statement, sentences_of(one, _MOST_SENTENCES))) for one in (newer, older)
+        tuple(map(Statement, sentences_of(one, MOST_SENTENCES))) for one in (newer, older)
     )
     pairs = tuple(product(ours, theirs))
     if any(_is_of_a_part(*pair) for pair in pairs):
@@ -167,14 +167,14 @@ def leaves_part(newer: str, older: str) -> bool:
 
 def says_more(older: str, newer: str) -> bool:
     """Whether ``older`` has a clause of its own beside what ``newer`` speaks of."""
-    told = frozenset().union(*(_told(one) for one in sentences_of(newer, _MOST_SENTENCES)))
-    clauses = [_told(part) for part in _clauses(older)]
-    own = [len(words - told) >= _OWN_WORDS and not _mostly(words, told) for words in clauses]
+    told = frozenset().union(*(told_by(one) for one in sentences_of(newer, MOST_SENTENCES)))
+    clauses = [told_by(part) for part in _clauses(older)]
+    own = [len(words - told) >= OWN_WORDS and not _mostly(words, told) for words in clauses]
     return any(own) and not all(own)
 
 
-def _told(text: str) -> frozenset[str]:
-    """What ``text`` is about, and its numbers."""
+def told_by(text: str) -> frozenset[str]:
+    """What ``text`` is about, its names and its numbers."""
     read = Statement(text)
     return read.heavy | frozenset(map(canonical, read.figures))
 
@@ -185,11 +185,21 @@ def _mostly(words: frozenset[str], told: frozenset[str]) -> bool:
 
 def _clauses(text: str) -> Iterator[str]:
     """The clauses of ``text`` that state something, rather than give a reason."""
-    for sentence in sentences_of(text, _MOST_SENTENCES):
+    return stating_clauses(text, lambda sentence: _CLAUSE.split(f"{sentence} "), _BEGINS_REASON)
+
+
+def stating_clauses(
+    text: str, split: Callable[[str], Iterable[str]], left_out: Set[str]
+) -> Iterator[str]:
+    """The clauses into which each sentence of ``text`` is ``split``.
+
+    Without those that begin with a word ``left_out``, or with what the sentence says is no more.
+    """
+    for sentence in sentences_of(text, MOST_SENTENCES):
         gone = Statement(sentence).gone
-        for at, clause in enumerate(_CLAUSE.split(f"{sentence} ")):
-            first = next(iter(clause.lower().split()), "because")
-            if first not in _BEGINS_REASON and not (at and canonical(first) in gone):
+        for at, clause in enumerate(split(sentence)):
+            first = next(iter(clause.lower().split()), "")
+            if first and first not in left_out and not (at and canonical(first) in gone):
                 yield clause
 
 

@@ -17,7 +17,7 @@ from ...bus.values import Memory, Scope
 from ...config.patterns import regex
 from ..language.time_expressions import MONTHS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
-from .beside import leaves_part
+from .beside import MOST_SENTENCES, OWN_WORDS, leaves_part, stating_clauses, told_by
 from .canonical import canonical
 from .comparison import Claim, Relation, claim_of, contradicts, settles
 from .frame import SAYS_NOW
@@ -27,8 +27,6 @@ from .statement import Statement, sentences_of
 # Of those that share words with an older one so many are compared with it, the newest first: in a
 # store of near duplicates there is no end of them.
 _MOST_RIVALS = 3
-_MOST_SENTENCES = 4
-_OWN_WORDS = 2
 # "In 0.9, we will …"
 _LEAD_WORDS = 3
 _LABEL = regex(r"\A\W*(?:\w+\*\*\W*)?")
@@ -175,7 +173,7 @@ def leaves_clause(newer: str, older: str) -> bool:
 
 def _has_clause_beside(older: str, newer: str) -> bool:
     """Whether ``older`` has a clause with something of its own, other than the one spoken of."""
-    told, read = _words(newer), Statement(newer)
+    told, read = told_by(newer), Statement(newer)
     clauses = [one for one in map(Statement, _clauses(older)) if one.heavy or one.figures]
     if len(clauses) > 1 and any(_is_of_another_kind(one, read) for one in clauses):
         return True
@@ -196,27 +194,16 @@ def _is_of_another_kind(clause: Statement, newer: Statement) -> bool:
 def _has_own(clause: Statement, told: frozenset[str]) -> bool:
     """Whether ``clause`` names something, or has a number, or a few words that are not ``told``."""
     values = clause.names | frozenset(map(canonical, clause.figures))
-    return bool(values - told) or len(clause.heavy - told) >= _OWN_WORDS
-
-
-def _words(text: str) -> frozenset[str]:
-    """What ``text`` is about, its names and its numbers."""
-    read = Statement(text)
-    return read.heavy | frozenset(map(canonical, read.figures))
+    return bool(values - told) or len(clause.heavy - told) >= OWN_WORDS
 
 
 def _clauses(text: str) -> Iterator[str]:
-    for sentence in sentences_of(_LABEL.sub("", text), _MOST_SENTENCES):
-        gone = Statement(sentence).gone
-        for at, clause in enumerate(_CLAUSE.split(sentence)):
-            first = next(iter(clause.lower().split()), "because")
-            if first not in _BEGINS_NO_CLAUSE and not (at and canonical(first) in gone):
-                yield clause
+    return stating_clauses(_LABEL.sub("", text), _CLAUSE.split, _BEGINS_NO_CLAUSE)
 
 
 def _first_statement(text: str) -> str:
     """The first sentence of ``text`` that asks nothing; "" if all ask."""
-    sentences = sentences_of(_LABEL.sub("", text), _MOST_SENTENCES)
+    sentences = sentences_of(_LABEL.sub("", text), MOST_SENTENCES)
     return next((one for one in sentences if not one.rstrip().endswith("?")), "")
 
 
