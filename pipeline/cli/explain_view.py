@@ -24,7 +24,7 @@ from ...bus.prompt_results import (
 from ...bus.prompts import Parsed, ProjectAnswer, Verdict
 from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
-from .counts import counted
+from .wording import counted
 
 _IN_BRIEF = 4
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ...bus.service_results import SqlResult, SqlViewsResult
 from ...stages.text.unicode import cut, one_line, visible
-from .counts import counted
+from .wording import counted
 
 _MAX_CELL_CHARS = 2_000
 # So wide that nothing is cut or wrapped.

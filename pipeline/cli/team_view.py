@@ -26,7 +26,7 @@ from ...bus.service_results import (
 from ...stages.text.envelope import age_in_words, author_name
 from ...stages.text.unicode import cut, name_line, one_line, visible
 from .client import Client
-from .counts import counted, degraded_search, memories
+from .wording import counted, degraded_search, memories
 
 if TYPE_CHECKING:
     from ...sinks.team.postgres.admin import Initialised

@@ -11,7 +11,7 @@ import click
 from ...bus.results import CopiesResult, CopyResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ..cli.client import LONG_S
-from ..cli.counts import counted, memories
+from ..cli.wording import counted, memories
 from .shared import (
     call,
     confirm,

@@ -22,7 +22,7 @@ from ...bus.service_results import (
     StatusResult,
 )
 from ...config.load import Origin
-from ..cli.counts import counted, memories
+from ..cli.wording import counted, memories
 from .shared import (
     MAX_LISTED,
     call,

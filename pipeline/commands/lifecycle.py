@@ -31,7 +31,7 @@ from ...bus.results import (
 from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
-from ..cli.counts import memories
+from ..cli.wording import memories
 from .memory import namespace_choice, show_capture
 from .shared import (
     by,

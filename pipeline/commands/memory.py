@@ -27,7 +27,7 @@ from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ...stages.text.summary import shortened
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
-from ..cli.counts import degraded_search
+from ..cli.wording import degraded_search
 from .shared import (
     MAX_LISTED,
     Failure,

@@ -32,7 +32,7 @@ from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
 from ..cli.client import LONG_S, CallFailed, Client, DaemonLate, DaemonUnreachable
-from ..cli.counts import counted, memories
+from ..cli.wording import counted, memories
 from .shared import (
     MAX_LISTED,
     Failure,

@@ -24,7 +24,7 @@ from ..agents.settings_file import SettingsUnreadable
 from ..agents.toml_settings import remove_setting, write_setting
 from ..cli import team_view as view
 from ..cli.client import Client
-from ..cli.counts import memories
+from ..cli.wording import memories
 from .memory import namespace_choice
 from .shared import (
     ask,

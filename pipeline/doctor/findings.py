@@ -14,7 +14,7 @@ from ...bus.service_results import StatusResult
 from ...config.settings import HttpSettings, SessionsSettings
 from ...stages.text.envelope import author_name
 from ...stages.text.unicode import name_line, visible
-from ..cli.counts import counted
+from ..cli.wording import counted
 
 Repair = Callable[[], tuple[str, ...]]
 

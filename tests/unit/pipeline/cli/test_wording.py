@@ -1,4 +1,4 @@
-from subcog.pipeline.cli.counts import counted, degraded_search, memories
+from subcog.pipeline.cli.wording import counted, degraded_search, memories
 
 
 def test_counts_are_words():

@@ -1,4 +1,4 @@
-"""Counts and reasons as people read them."""
+"""Counts and reasons in words, as people read them."""
 
 from __future__ import annotations
 
