@@ -218,7 +218,8 @@ class Query(Value, frozen=True, kw_only=True):
     for namespaces where that lies elsewhere. A ``broad`` question asks for all there is about
     something: that one memory is ahead of the others does not count then. ``asked`` is the question
     as it was typed, if it was: the best memories are then read with it. ``pasted``: it is a log, a
-    trace or the like, of which reading alone makes too much.
+    trace or the like, of which reading alone makes too much. ``thorough``: whoever asked waits for
+    this search, so more memories are read, and all that are found come in the order of relevance.
     """
 
     text: str
@@ -235,6 +236,7 @@ class Query(Value, frozen=True, kw_only=True):
     broad: bool = False
     asked: str = ""
     pasted: bool = False
+    thorough: bool = False
 
     @property
     def is_filtered(self) -> bool:

@@ -53,6 +53,8 @@ _MAX_REFUSAL_CHARS = 2000
 QUERY_S = 10.0
 # So many memories are looked through for the words of a topic that is not in the index.
 _MOST_HOLDING = 100
+# Less would be shown as 0.00. What answers in other words than were asked often has no more than .02.
+_LEAST_RECALLED = 0.005
 Fields = dict[str, str]
 
 
@@ -141,6 +143,9 @@ class Calls:
             limit=params.limit,
             mode=params.mode,
             namespaces=(params.namespace,) if params.namespace else (),
+            asked=params.query if params.mode == "hybrid" else "",
+            min_relevance=_LEAST_RECALLED if params.mode == "hybrid" else 0.0,
+            thorough=True,
         )
         event = QueryRequested(trace=self._app.new_id(), query=query)
         answered = await self._app.bus.request(event, QueryAnswered, within_s=QUERY_S)

@@ -39,7 +39,8 @@ class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Entry(Result, frozen=True, kw_only=True):
-    """One line of an index. ``score`` is absolute: below about 0.3 it is hardly relevant.
+    """One line of an index. ``score`` is absolute: 0.3 and more is likely to answer, and what
+    answers in other words than the query may have less.
 
     ``author`` is the colleague who wrote it; missing where it was written on this machine.
     ``buried`` is there where the user does not want it shown unasked. ``replaced_by`` is a newer

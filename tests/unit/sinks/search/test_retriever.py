@@ -19,6 +19,7 @@ from subcog.sinks.search.retriever import (
     RERANK_SURE,
     RERANK_TOP_K,
     RERANKED_AT_ONCE,
+    THOROUGH_TOP_K,
     THREADS,
     Search,
 )
@@ -441,6 +442,53 @@ def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: FakeS
     assert reranker.shown == []
     assert hits == search(store, embedder).recall_now(QUESTION).hits
     assert [hit.by_words for hit in hits] == [None, None]
+
+
+def test_a_thorough_search_reads_what_words_think_nothing_of_and_orders_by_relevance(
+    embedder: Embedder,
+) -> None:
+    answer = "The hash is argon2id."
+    store, reranker = FakeStore(*MANY, answer), FakeReranker(answer)
+    asked = structs.replace(ASKED, limit=2, thorough=True)
+    searching = reading(store, embedder, reranker)
+    hits = searching.recall_now(asked).hits
+    assert len(reranker.shown) == len(store.memories)
+    assert hits[0].memory.content == answer
+    assert [hit.relevance for hit in hits] == sorted((hit.relevance for hit in hits), reverse=True)
+    assert len(hits) == asked.limit
+
+
+def test_a_thorough_search_reads_so_many_and_no_more_and_has_time_for_them(
+    embedder: Embedder,
+) -> None:
+    store, reranker = FakeStore(*(f"{text} {n}" for text in MANY for n in range(3))), FakeReranker()
+    searching = reading(store, embedder, reranker)
+    searching.rerank_budget_s = -1.0
+    recalled = searching.recall_now(structs.replace(ASKED, limit=50, thorough=True))
+    assert len(reranker.shown) == THOROUGH_TOP_K
+    assert len(recalled.hits) == len(store.memories)
+    assert (recalled.degraded, searching.cut) == (None, 0)
+
+
+async def test_a_thorough_search_keeps_no_prompt_waiting(embedder: Embedder) -> None:
+    reading_on = threading.Event()
+
+    class Held(FakeReranker):
+        def score(self, question: str, text: str) -> float:
+            if question != ASKED.asked:
+                reading_on.wait(PATIENCE_S)
+            return super().score(question, text)
+
+    searching = reading(FakeStore(*MANY), embedder, Held())
+    slow = structs.replace(ASKED, asked="and slowly?", thorough=True)
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2 * THREADS):
+                tasks.start_soon(searching.recall, slow)
+            await anyio.sleep(0)
+            recalled = await searching.recall(structs.replace(ASKED, asked=""))
+            reading_on.set()
+    assert recalled.hits
 
 
 def test_before_there_is_a_reader_words_alone_decide(embedder: Embedder, store: FakeStore) -> None:
