@@ -53,7 +53,7 @@ _MAX_REFUSAL_CHARS = 2000
 QUERY_S = 10.0
 # So many memories are looked through for the words of a topic that is not in the index.
 _MOST_HOLDING = 100
-# Less would be shown as 0.00. What answers in other words than were asked often has no more than .02.
+# Less would be shown as 0.00. What answers in other words often has no more than .02.
 _LEAST_RECALLED = 0.005
 Fields = dict[str, str]
 

@@ -39,9 +39,9 @@ class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Entry(Result, frozen=True, kw_only=True):
-    """One line of an index. ``score`` is absolute: 0.3 and more is likely to answer, and what
-    answers in other words than the query may have less.
+    """One line of an index. ``score`` is absolute: 0.3 and more is likely to answer.
 
+    What answers in other words than the query may have less.
     ``author`` is the colleague who wrote it; missing where it was written on this machine.
     ``buried`` is there where the user does not want it shown unasked. ``replaced_by`` is a newer
     one of the index that says otherwise, where there is one.

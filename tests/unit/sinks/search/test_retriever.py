@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from msgspec import structs
 
@@ -485,7 +486,7 @@ async def test_a_thorough_search_keeps_no_prompt_waiting(embedder: Embedder) -> 
         async with anyio.create_task_group() as tasks:
             for _ in range(2 * THREADS):
                 tasks.start_soon(searching.recall, slow)
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
             recalled = await searching.recall(structs.replace(ASKED, asked=""))
             reading_on.set()
     assert recalled.hits
