@@ -44,7 +44,8 @@ from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
 from ...stages.statements.comparison import contradicts, holds_beside, says_same
-from ...stages.statements.outdated import amends, leaves_clause, replaces
+from ...stages.statements.outdated import amends, replaces
+from ...stages.statements.remainder import leaves_clause
 from ...stages.text.markup import parts_of
 from .archives import LazyArchive, RedactionCache
 from .captures import CaptureService

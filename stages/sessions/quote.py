@@ -26,7 +26,8 @@ from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.topics import retrieval_words
 from ..statements.comparison import contradicts
-from ..statements.outdated import leaves_clause, outdates, tells_of_others
+from ..statements.outdated import outdates, tells_of_others
+from ..statements.remainder import leaves_clause
 from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
 from .turns import ENDS, SETTLES, telling_turns
