@@ -21,6 +21,7 @@ from ..statements.comparison import Relation, compare, contradicts
 from ..statements.statement import TESTS, sentences_of
 from ..statements.statement import Statement as Read
 from ..statements.use import is_used
+from ..statements.waits import LEAVES
 from ..text.summary import headline
 from .namespaces import namespace_of
 from .statement_classifier import FLOOR_PERCENT, is_supposed, said_by, unquoted, unsure_places
@@ -261,11 +262,9 @@ _BACK_TO = regex(r"\A\W*back to (?:the )?(?P<back>[\w./@-]+(?: [\w./@-]+){0,2})"
 # Not from lunch, nor "at 5".
 _IS_BACK = regex(
     r"\b(?P<who>[A-Z]\w+) is back\b(?! (?:and forth|at)\b)"
-    r"(?! from (?!(?:[\w']+ ){0,3}?(?:leave|holidays?|vacation|sabbatical|sick)\b))"
+    rf"(?! from (?!(?:[\w']+ ){{0,3}}?(?i:{'|'.join(LEAVES)}|sick)\b))"
 )
-_AWAY = frozenset(
-    "leave holiday holidays vacation sabbatical away absent absence sick office off".split()
-)
+_AWAY = frozenset((*LEAVES, "away", "absent", "absence", "sick", "office", "off"))
 _TEAM = regex(r"\bteam (?P<one>[A-Z][\w-]+)|\bthe (?P<other>[\w-]+) team\b")
 _ENOUGH = 2
 
