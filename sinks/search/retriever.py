@@ -24,7 +24,7 @@ from ..models.encoder import Encoder
 from .index import Index
 from .memory_cache import Fetch
 from .ranking import Candidate, Ranking
-from .reranking import Reworded, second_stage, unread, with_reworded
+from .reranking import Reworded, as_read, second_stage, unread, with_reworded
 from .sql_search import search_by_sql
 from .wordings import reworded
 
@@ -241,24 +241,22 @@ class Search:
         """
         relevant = _relevant(candidates, query)
         if self.reranker is None or not query.asked or foreign:
-            return self._with_newer(self._in_force(self._hits(relevant), query), query, 0.0), False
+            found = self._hits(relevant)
+            return self._with_newer(self._in_force(found, query), query, 0.0, {}), False
         least = RERANK_MIN_PASTED if query.pasted else RERANK_MIN_RELEVANCE
         to_rerank = {one.id for one in candidates[:RERANK_TOP_K] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
         hits = self._hits([one for one in candidates if one.id in wanted])
         first = [hit for hit in hits if hit.memory.id in to_rerank]
-        reranked, is_cut = self._rerank(self.reranker, query, first, other, until)
+        scores: dict[str, float] = {}
+        read = partial(second_stage, self.reranker, query.asked, other, scores)
+        reranked, is_cut = self._rerank(read, query, first, until)
         told = (reranked.get(hit.memory.id) or unread(hit, other) for hit in hits)
-        found = [hit for hit in told if _is_relevant(hit, query)]
-        return self._with_newer(self._in_force(found, query), query, until), is_cut
+        found = tuple(hit for hit in told if _is_relevant(hit, query))
+        return self._with_newer(self._in_force(found, query), query, until, scores), is_cut
 
     def _rerank(
-        self,
-        reranker: CrossEncoder,
-        query: Query,
-        hits: Sequence[Hit],
-        other: Mapping[str, Reworded],
-        until: float,
+        self, read: Callable[[Hit], Hit], query: Query, hits: Sequence[Hit], until: float
     ) -> tuple[dict[str, Hit], bool]:
         """``hits`` with the relevance of the second stage, by id, until enough of them are found.
 
@@ -266,7 +264,6 @@ class Search:
         there are never more than may still be missing.
         """
         missing = len(hits) if query.broad else RERANK_ENOUGH
-        read = partial(second_stage, reranker, query.asked, other)
         reranked: dict[str, Hit] = {}
         while len(reranked) < len(hits) and missing > 0:
             if time.perf_counter() > until:
@@ -296,7 +293,9 @@ class Search:
                 found[current.id] = replace(hit, memory=current, instead_of=instead_of)
         return tuple(found.values())
 
-    def _with_newer(self, hits: tuple[Hit, ...], query: Query, until: float) -> tuple[Hit, ...]:
+    def _with_newer(
+        self, hits: tuple[Hit, ...], query: Query, until: float, scores: dict[str, float]
+    ) -> tuple[Hit, ...]:
         """``hits``, and before each what contradicts it, as relevant; at most ``query.limit``.
 
         Several may contradict one: first what reads like the answer, if there is time ``until``
@@ -307,7 +306,6 @@ class Search:
         if not newer:
             return hits
         found: dict[str, Hit] = {}
-        scores: dict[str, float] = {}
         for hit in hits:
             line = [hit.memory]
             for memory in line:
@@ -329,7 +327,7 @@ class Search:
                 continue
             if time.perf_counter() > until:
                 return newer
-            scores[one.id] = self.reranker.score(query.asked, f"{one.namespace}: {one.content}")
+            scores[one.id] = self.reranker.score(query.asked, as_read(one))
         return sorted(newer, key=lambda one: -scores[one.id])
 
     def _all_newer(
