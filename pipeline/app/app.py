@@ -42,7 +42,7 @@ from ...stages.language.code_names import code_names
 from ...stages.moments.warn import lifts
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
-from ...stages.redaction.known import KnownSecrets
+from ...stages.redaction.values import KnownSecrets
 from ...stages.statements.comparison import contradicts, holds_beside, says_same
 from ...stages.statements.outdated import amends, replaces
 from ...stages.statements.remainder import leaves_clause
