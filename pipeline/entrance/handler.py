@@ -37,8 +37,6 @@ from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier
 from ..app.app import App
-from .afterwards import Afterwards
-from .damage import DamageNotice
 from .events import (
     HOOK_EVENTS,
     NOTHING,
@@ -61,6 +59,7 @@ from .greeting import (
     with_context,
 )
 from .long_prompt import read_shortened
+from .notices import Afterwards, DamageNotice
 from .places import Places
 
 PIPE_MS = 20
