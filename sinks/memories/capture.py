@@ -32,7 +32,7 @@ from ...bus.values import (
     Memory,
     Provenance,
 )
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store

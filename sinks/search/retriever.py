@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from ...bus.values import Hit, Memory, Query, Recalled, Scope, copies
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
-from ..models.embedder import Embedder, EncodedQuery
-from ..models.encoder import Encoder
+from ..models.embedder import Embedder, EncodedQuery, Encoder
 from .index import Index
 from .memory_cache import Fetch
 from .ranking import Candidate, Ranking
