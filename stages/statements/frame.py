@@ -19,7 +19,7 @@ SAYS_NOW = regex(
     r"|starting (?:now|today))(?= )(?: ,(?= ))?"
 )
 _ARTICLES = frozenset("the a an our".split())
-_MEANS = frozenset("with by via using through".split())
+MEANS = frozenset("with by via using through".split())
 _PLACES = frozenset("is are was in on at to from under into uses use".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
@@ -53,7 +53,7 @@ def is_updated(newer: Statement, older: Statement) -> bool:
     one, other = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
     if not (_is_value(one) and _is_value(other) and _leads(lead, newer) and _may_follow(tail)):
         return False
-    if lead[-1] in _MEANS:
+    if lead[-1] in MEANS:
         return True
     return _is_known(one, newer) and _is_known(other, older)
 
@@ -198,7 +198,7 @@ def _is_value(words: Sequence[str]) -> bool:
 
 def _leads(words: Sequence[str], newer: Statement) -> bool:
     """Whether ``words`` say what is spoken of, and end with what introduces a value of it."""
-    if not words or words[-1] not in _MEANS | _PLACES:
+    if not words or words[-1] not in MEANS | _PLACES:
         return False
     return not newer.heavy.isdisjoint(map(canonical, words[:-1]))
 

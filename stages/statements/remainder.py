@@ -12,6 +12,7 @@ from itertools import chain, pairwise, product
 from ...config.patterns import regex
 from .beside import LEAVES_REST, PART, is_of_a_part
 from .canonical import TIMES, UNITS, canonical, measure
+from .frame import MEANS
 from .siblings import ARTICLES, subject_of
 from .statement import Statement, sentences_of
 from .use import is_over, only_tells_of_it
@@ -45,7 +46,6 @@ _BEGINS = frozenset(("whose", "where", "while"))
 _BEGINS_REASON = frozenset(
     "because since as which who that not instead so for rather after before until if when".split()
 )
-_MEANS = frozenset("with by via using through".split())
 _PLACES = frozenset("in at on to from under into behind".split())
 _NO_SUBJECT = frozenset("there is are a an the".split())
 
@@ -231,15 +231,15 @@ class _Told:
         return _at(statement.tokens, at)
 
     def _means(self, older: Statement, at: int) -> bool:
-        if self._lead(older, at) not in _MEANS or not self._gone.isdisjoint(_near(older, at)):
+        if self._lead(older, at) not in MEANS or not self._gone.isdisjoint(_near(older, at)):
             return False
         known = canonical(older.tokens[at]) not in older.heavy - self._words
         return not known and not self._is_otherwise(older, at)
 
     def _is_otherwise(self, older: Statement, at: int) -> bool:
         """Whether means are told that may be instead of those that stand ``at``."""
-        return self._lead(older, at) in _MEANS and any(
-            self._lead(one, place) in _MEANS and canonical(word) in one.heavy - older.heavy
+        return self._lead(older, at) in MEANS and any(
+            self._lead(one, place) in MEANS and canonical(word) in one.heavy - older.heavy
             for one in self._sentences
             for place, word in enumerate(one.tokens)
         )
