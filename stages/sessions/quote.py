@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
-from ..language.topics import retrieval_words
+from ..language.topics import searched_words
 from ..statements.comparison import contradicts
 from ..statements.outdated import outdates, tells_of_others
 from ..statements.remainder import leaves_clause
@@ -301,7 +301,7 @@ def short_id(session: str) -> str:
 
 
 def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], str]) -> list[_Line]:
-    asked = frozenset(map(str.casefold, retrieval_words(question)))
+    asked = searched_words(question)
     last_agent = max(
         (at for at, passage in enumerate(passages) if passage.speaker == "agent"), default=-1
     )
@@ -329,7 +329,7 @@ def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
 
 def _worth(text: str, asked: frozenset[str]) -> float:
     """What a text has in common with the question, and whether it settles something."""
-    words = frozenset(map(str.casefold, retrieval_words(text)))
+    words = searched_words(text)
     common = len(words & asked) / max(1, len(asked))
     settles = min(len(SETTLES.findall(text)), 4) / 4
     return common + 0.4 * settles
