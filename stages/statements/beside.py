@@ -171,7 +171,7 @@ def is_of_a_part(newer: Statement, older: Statement) -> bool:
     change = _CHANGE.search(newer.line)
     clause, *_ = PART.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
     parts = [match["what"].split() for match in _FOR.finditer(clause)]
-    known = frozenset(map(canonical, older.words))
+    known = older.canonical_words
     return any(_is_strange(what, known) for what in (*parts, *_places(newer)))
 
 

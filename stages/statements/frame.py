@@ -12,7 +12,7 @@ from itertools import pairwise
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
 from .canonical import LIGHT, SLOTS, TIMES, UNITS, canonical
-from .statement import Statement
+from .statement import ENDS_LEAD, Statement
 
 SAYS_NOW = regex(
     rf" (?:{FROM_NOW_ON}|as of (?:now|today)|these days|nowadays|now(?! that )"
@@ -23,7 +23,6 @@ MEANS = frozenset("with by via using through".split())
 _PLACES = frozenset("is are was in on at to from under into uses use".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
-_ENDS_CLAUSE = frozenset((",", ";", "(", "because", "since", "so", "\u2013", "\u2014"))
 _VERSION = regex(r"v?\d+(?:\.\d+){1,2}")
 _BY_SO_MUCH = regex(r" by \d")
 _CHANGING = frozenset(
@@ -107,7 +106,7 @@ def is_revalued(newer: Statement, older: Statement) -> bool:
         return False
     if _BY_SO_MUCH.search(newer.line) and not _BY_SO_MUCH.search(older.line):
         return False
-    end = next((at for at, word in enumerate(newer.tokens) if word in _ENDS_CLAUSE), None)
+    end = next((at for at, word in enumerate(newer.tokens) if word in ENDS_LEAD), None)
     first = frozenset(map(canonical, newer.tokens[:end]))
     own = (newer.heavy & first) - older.heavy - gone - _CHANGING
     ours, theirs = _measured(newer), _measured(older)

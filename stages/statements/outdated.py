@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
-from ..language.time_expressions import MONTHS, WEEKDAYS
+from ..language.time_expressions import MONTHS, SEASONS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
 from .comparison import Claim, Relation, claim_of, contradicts, settles
 from .frame import SAYS_NOW
@@ -96,7 +96,7 @@ _SOME_DAY = regex(
     re.IGNORECASE,
 )
 _DAYS = {"day": 1, "week": 7, "sprint": 14, "month": 30, "quarter": 91, "year": 365}
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_SEASONS = SEASONS | {"fall": 9}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 # "As of October" is told of the October that is nearer.
 _HALF_A_YEAR = 183

@@ -81,7 +81,7 @@ class Wait:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        return frozenset(canonical(word) for one in self._read for word in one.words)
+        return frozenset().union(*(one.canonical_words for one in self._read))
 
     @property
     def topic(self) -> frozenset[str]:
