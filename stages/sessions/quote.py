@@ -60,9 +60,6 @@ class Quoted(Struct, frozen=True):
         return sum(one.size.tokens for one in self.excerpts)
 
 
-NOTHING = Quoted((), ())
-
-
 def quote_sessions(
     hits: Sequence[SessionHit],
     question: str,
