@@ -66,7 +66,7 @@ async def run(recorder: Recorder, folder: Path) -> None:
     app = App(load_settings(paths.config_file, {}).settings, paths)
     entrance = HookHandler(app)
     fields = {"client": "claude", "project": str(folder)}
-    scope = entrance.place(fields).project
+    scope = entrance.places.at(fields).project
     async with app.running():
         await app.load()
         await app.build_topics()

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from subcog.bus.ids import ulid_of
 from subcog.bus.values import Encoding, Memory, Scope
 from subcog.sinks.models.analyzer import searchable
-from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.models.embedder import Embedder, Encoder
 from subcog.sinks.store.rows import Row
 from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import (

@@ -32,7 +32,7 @@ from .enrichment.assemble import (
 )
 from .enrichment.hindsight import Hindsight, find_span, recollect
 from .enrichment.matching import MOST_BEARING, RELEVANCE, Subject, bearing, gives_work
-from .injection.code_states import UNCHECKED
+from .injection.candidate import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .language.questions import asking_part, read_question
 from .language.topics import names_a_subject, retrieval_words

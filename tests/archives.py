@@ -18,7 +18,8 @@ from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
 from subcog.sinks.memories.comparison import Judge
 from subcog.sinks.memories.repository import Archive
 from subcog.stages.statements.comparison import contradicts, holds_beside, says_same
-from subcog.stages.statements.outdated import leaves_clause, replaces
+from subcog.stages.statements.outdated import replaces
+from subcog.stages.statements.remainder import leaves_clause
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92

@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from subcog.bus.values import Memory, Scope
-from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.models.embedder import Encoder
 from subcog.sinks.store.rows import Row
 from subcog.sinks.store.store import Store
 from subcog.sinks.team.protocol import Applied, Membership, TeamServer

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from subcog.bus.values import Scope
-from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.models.embedder import Encoder
 from subcog.sinks.store.rows import Row, digest
 from subcog.sinks.store.store import Store
 from subcog.sinks.team.protocol import Applied, Change, Changes, Cursor, Membership, Outgoing

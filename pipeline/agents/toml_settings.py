@@ -6,7 +6,7 @@ alter anything else, the file is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,9 @@ class TomlSettings:
 
     def add(self, text: str, wiring: Wiring) -> str:
         """``text`` with the table added last. A server of that name that is not ours stays."""
-        document = _parse(text)
-        before = _table(document.unwrap(), TABLE)
-        if wiring.server is None or SERVER in before:
+        if SERVER in _table(_parse(text).unwrap(), TABLE) or wiring.server is None:
             return text
-        if TABLE not in document:
-            document[TABLE] = tomlkit.table(is_super_table=True)
-        _table(document, TABLE)[SERVER] = wiring.server
-        return _checked(document, text, TABLE, before | {SERVER: wiring.server})
+        return with_setting(text, TABLE, SERVER, wiring.server)
 
     def remove(self, text: str) -> str:
         """``text`` without the table and its sub-tables, nor what ``add`` made around it."""
@@ -83,14 +78,14 @@ def _rewrite(file: Path, change: Callable[[str], str]) -> bool:
     return True
 
 
-def with_setting(text: str, table: str, key: str, value: str) -> str:
+def with_setting(text: str, table: str, key: str, value: object) -> str:
     """``text`` (TOML) in which ``[table] key`` is ``value``. Raises ``ValueError``."""
     document = _parse(text)
     before = _table(document.unwrap(), table)
     if before.get(key) == value:
         return text
     if table not in document:
-        document[table] = tomlkit.table()
+        document[table] = tomlkit.table(is_super_table=isinstance(value, Mapping))
     _table(document, table)[key] = value
     return _checked(document, text, table, before | {key: value})
 

@@ -16,9 +16,10 @@ from ...bus.events import (
 )
 from ...bus.prompt_results import ClassifyResult, ExplainResult
 from ...bus.prompts import ProjectFacts
-from ...bus.results import CaptureResult, RecallResult, TopicResult, TopicsResult
+from ...bus.results import CaptureResult, ProjectResult, RecallResult, TopicResult, TopicsResult
 from ...bus.service_results import SqlResult, SqlViewsResult, StatusResult
 from ...bus.values import Place, Provenance, Query
+from ...sinks.project.identity import Standing
 from ...stages.language.search_intent import ends
 from ...stages.parse import parse
 from ..app.app import App
@@ -41,7 +42,6 @@ from .params import (
     reason_of,
     scope_of,
 )
-from .projects import ProjectCalls
 from .sessions import SessionCalls
 from .team import TeamCalls
 from .transfer import TransferCalls
@@ -84,7 +84,9 @@ class Calls:
             **TeamCalls(app).table,
             **UseCalls(app, journal).table,
             **UndoCalls(app, journal).table,
-            **ProjectCalls(app).table,
+            "project": (NoParams, self.project),
+            "project-alias": (NoParams, self.project_alias),
+            "project-split": (NoParams, self.project_split),
         }
 
     async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:
@@ -229,7 +231,32 @@ class Calls:
     async def status(self, params: NoParams, place: Place) -> StatusResult:
         return await self._status()
 
+    async def project(self, params: NoParams, place: Place) -> ProjectResult:
+        """Which project the client's directory is."""
+        return _project_result(self._app.projects.standing(place.root))
+
+    async def project_alias(self, params: NoParams, place: Place) -> ProjectResult:
+        return self._judge_project(place, is_member=True)
+
+    async def project_split(self, params: NoParams, place: Place) -> ProjectResult:
+        return self._judge_project(place, is_member=False)
+
+    def _judge_project(self, place: Place, *, is_member: bool) -> ProjectResult:
+        try:
+            return _project_result(self._app.projects.judge(place.root, is_member=is_member))
+        except ValueError as error:
+            raise CallRefused(str(error)) from None
+
 
 def _refusal(message: str, **more: str) -> bytes:
     """``{"error": …}``; a message that quotes what was sent is cut in its middle."""
     return msgspec.json.encode({"error": ends(message, _MAX_REFUSAL_CHARS)} | more)
+
+
+def _project_result(standing: Standing) -> ProjectResult:
+    claimed = standing.claimed
+    return ProjectResult(
+        directory=standing.top,
+        project=standing.project.id,
+        claimed=claimed.id if claimed else "",
+    )

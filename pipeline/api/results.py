@@ -44,7 +44,8 @@ from ...bus.results import (
 from ...bus.sessions import Passage
 from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled
 from ...stages.respond import enriched_intent
-from ...stages.statements.outdated import contradicted, leaves_clause, takes_effect
+from ...stages.statements.outdated import contradicted, takes_effect
+from ...stages.statements.remainder import leaves_clause
 from ...stages.text.envelope import author_name, source_of
 from .params import CallRefused
 

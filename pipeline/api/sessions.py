@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import anyio
@@ -29,6 +28,7 @@ from ...bus.sessions import (
     UnreadResult,
 )
 from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
+from ...sinks.passages.forgotten import EPOCH, FOREVER
 from ..app.app import App
 from ..entrance.places import Places
 from .params import (
@@ -52,8 +52,6 @@ QUERY_S = 10.0
 FORGET_S = 60.0
 EVERY = 1_000_000
 PAGE = 500
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class SessionCalls:
@@ -159,7 +157,7 @@ class SessionCalls:
                 passages += await archive.forget_session(scope, info.session)
             gone = [info]
         else:
-            since, until = params.since or _EPOCH, params.until or _FOREVER
+            since, until = params.since or EPOCH, params.until or FOREVER
             scopes = archive.scopes if params.everywhere else place.own
             for scope in scopes:
                 kept = await archive.list((scope,), limit=EVERY)

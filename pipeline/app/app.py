@@ -26,11 +26,11 @@ from ...sinks.code.watch import CodeWatch
 from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
 from ...sinks.page.activity import Activity
-from ...sinks.project.checkouts import Checkouts
 from ...sinks.project.git import head_commit, top_of
 from ...sinks.project.identity import Projects, Succession
 from ...sinks.project.instructions import InstructionFiles
 from ...sinks.project.kinship import Kinship
+from ...sinks.project.reflog import Checkouts
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
@@ -40,11 +40,12 @@ from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness
 from ...stages.language.code_names import code_names
 from ...stages.moments.warn import lifts
-from ...stages.redaction.known import KnownSecrets
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
+from ...stages.redaction.values import KnownSecrets
 from ...stages.statements.comparison import contradicts, holds_beside, says_same
-from ...stages.statements.outdated import amends, leaves_clause, replaces
+from ...stages.statements.outdated import amends, replaces
+from ...stages.statements.remainder import leaves_clause
 from ...stages.text.markup import parts_of
 from .archives import LazyArchive, RedactionCache
 from .captures import CaptureService

@@ -20,7 +20,7 @@ from ...bus.prompts import Span
 from ...bus.signals import degraded, emit, fell_back
 from ...bus.values import Memory, Query, Recalled, Scope, Usefulness
 from ...stages.ports import RecallUnavailable
-from ...stages.redaction.known import KnownSecrets
+from ...stages.redaction.values import KnownSecrets
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive

@@ -17,8 +17,7 @@ from ...bus.prompts import Span
 from ...bus.sessions import Message, Passage, SessionHit
 from ...bus.values import Place, Scope
 from ...config.settings import SessionsSettings
-from ...sinks.project.checkouts import Checkouts
-from ...sinks.project.reflog import Checkout
+from ...sinks.project.reflog import Checkout, Checkouts
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
 from ...stages.sessions.last_session import tells_of_work

@@ -40,6 +40,7 @@ from ...stages.language.search_intent import MAX_CLEAN_CHARS, SYSTEM, ends, ques
 from ...stages.ports import Recall
 from .archives import NotStored
 from .conversations import Conversations
+from .review_captures import Capture
 
 # -P: the directory it starts in may be an agent's project, and nothing is imported from there.
 COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")
@@ -58,8 +59,6 @@ WITHIN_S = 60.0
 CAPTURE_S = 30.0
 TAG = "consolidated"
 _log = logging.getLogger(__name__)
-
-Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
 
 class LanguageModelService:

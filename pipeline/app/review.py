@@ -47,7 +47,7 @@ from ...stages.capture.review import (
     choose,
 )
 from ...stages.moments.preserve import preserve
-from ...stages.redaction.known import KnownSecrets
+from ...stages.redaction.values import KnownSecrets
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
 from .archives import RESERVE_S, NotStored

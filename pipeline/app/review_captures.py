@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from ...bus.events import CaptureRequested, CaptureSettled, ReviewRequested
 from ...bus.values import AUTO_CAPTURED, TO_DO, Hit, Memory, Provenance, Query, Scope
 from ...config.settings import ReviewSettings, Settings
-from ...sinks.project.checkouts import Checkouts
+from ...sinks.project.reflog import Checkouts
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.closings import Closing, find_closings, meant_by

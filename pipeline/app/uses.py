@@ -25,7 +25,7 @@ from ...bus.events import (
     TurnEnded,
 )
 from ...bus.prompts import ProjectFacts
-from ...bus.values import Memory, UseEvent
+from ...bus.values import LEARN, UNASKED, Memory, UseEvent
 from ...sinks.sessions import Sessions
 from ...stages.moments.take_up import Showings, Use
 from ...stages.text.markup import is_machine, own_text
@@ -40,7 +40,7 @@ MAX_SESSION_CHARS = 200
 MAX_HOOK_CHARS = 40
 MAX_PROMPT_CHARS = 20_000
 # Hooks whose captures nobody asked for: they repeat what was said in the session.
-_REVIEWS = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostToolUse"})
+_REVIEWS = UNASKED - {LEARN}
 
 
 class Followed(Showings):

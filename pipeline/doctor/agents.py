@@ -20,7 +20,7 @@ from ...bus.results import CaptureResult, ForgetResult, RecallResult
 from ...bus.service_results import HookActivity
 from ...config.load import SettingsError, load_settings
 from ...config.paths import Paths
-from ..agents.agent import Agent, Hook, Wiring
+from ..agents.agent import Agent, Env, Hook, Wiring
 from ..agents.install import (
     AGENTS,
     Http,
@@ -38,7 +38,6 @@ from ..agents.settings_file import SettingsMalformed, SettingsUnreadable
 from ..cli.client import CallFailed, Client, DaemonUnreachable
 from .findings import Finding, Unrepaired, failed, passed
 
-Env = Mapping[str, str]
 TEXT = "The canary lives in the blue aviary behind the observatory"
 QUESTION = "where does the canary live?"
 PROJECT = "subcog-canary-"

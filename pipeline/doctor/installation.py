@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +20,7 @@ from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
 from ...sinks.store.wal import loss_of
+from ..agents.agent import Env
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.sockets import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
@@ -40,7 +41,6 @@ from .findings import (
     passed,
 )
 
-Env = Mapping[str, str]
 _UNREACHED = (DaemonUnreachable, CallFailed, OSError)
 # Folders may be searched by their owner alone, files read and written.
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

@@ -28,7 +28,6 @@ from ...bus.events import (
 )
 from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
-from ...bus.values import Place
 from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
@@ -37,8 +36,6 @@ from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier
 from ..app.app import App
-from .afterwards import Afterwards
-from .damage import DamageNotice
 from .events import (
     HOOK_EVENTS,
     NOTHING,
@@ -61,6 +58,7 @@ from .greeting import (
     with_context,
 )
 from .long_prompt import read_shortened
+from .notices import Afterwards, DamageNotice
 from .places import Places
 
 PIPE_MS = 20
@@ -313,10 +311,6 @@ class HookHandler:
         if event != "UserPromptSubmit" or payload.agent_id:
             return ""
         return self._app.sessions.follow(payload.session_id, payload.prompt)
-
-    def place(self, fields: dict[str, str], cwd: str = "") -> Place:
-        """The project that a request comes from; waits for the disk."""
-        return self.places.at(fields, cwd)
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:

@@ -152,7 +152,7 @@ async def _run(
     async with scratch_app(settings) as (app, project):
         fields = {"project": str(project), "client": "claude"}
         handler = HookHandler(app)
-        named = await _store(app, memories, handler.place(fields).project)
+        named = await _store(app, memories, handler.places.at(fields).project)
         for done, one in enumerate(asked, 1):
             shown.append(await _show(app, handler, one, fields, named))
             progress(done, len(asked))

@@ -39,6 +39,7 @@ from ...stages.enrichment.hindsight import Hindsight
 from ...stages.inject import inject
 from ...stages.parse import parse
 from ...stages.redaction.redact import Redactor
+from ..app.app import utc_now
 from .common import (
     Judged,
     JudgedMemory,
@@ -154,17 +155,13 @@ def submitted(judged: JudgedPrompt, session: str) -> PromptSubmitted:
 def _clock(today: date | None) -> Callable[[], datetime]:
     """The wall clock, or one that stands at noon of ``today``."""
     if today is None:
-        return _now
+        return utc_now
     noon = datetime.combine(today, clock_time(12), UTC)
     return lambda: noon
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def product(
-    memories: Sequence[JudgedMemory], settings: Settings, clock: Callable[[], datetime] = _now
+    memories: Sequence[JudgedMemory], settings: Settings, clock: Callable[[], datetime] = utc_now
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
     placed = [msgspec.structs.replace(one.memory(), scope=_PLACE.project) for one in memories]

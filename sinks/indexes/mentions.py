@@ -42,11 +42,6 @@ class FileIndex:
                 others = (id_ for id_ in by_name.get(name, ()) if id_ != memory.id)
                 by_name[name] = (*others, memory.id)[-MOST_NAMING:]
 
-    def build(self, memories: Iterable[Memory]) -> None:
-        """Add many, the oldest first."""
-        for memory in memories:
-            self.add(memory)
-
     def remove(self, memory_id: str) -> None:
         """Remove a memory; does nothing if it is not there."""
         with self._lock:
@@ -133,11 +128,6 @@ class WarningIndex:
             by_key = self._ids.setdefault(memory.scope, {})
             for key in keys:
                 by_key[key] = (*by_key.get(key, ()), memory.id)
-
-    def build(self, memories: Iterable[Memory]) -> None:
-        """Add many, the oldest first."""
-        for memory in memories:
-            self.add(memory)
 
     def remove(self, memory_id: str) -> None:
         """Remove a memory; does nothing if it is not there."""

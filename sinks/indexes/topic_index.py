@@ -128,9 +128,7 @@ class TopicIndex:
             ordered = sorted([(rank, -counts[key], key) for key, rank in ranks.items()])
             return tuple(self._infos([key for *_, key in ordered[:limit]], counts, scoped))
 
-    def related(
-        self, topic: str, scopes: tuple[Scope, ...], *, limit: int = RELATED
-    ) -> tuple[str, ...]:
+    def related(self, topic: str, scopes: tuple[Scope, ...]) -> tuple[str, ...]:
         """The topics that come with ``topic`` more often than without it, namespaces apart.
 
         By memories in common over memories in all plus two, so that one chance meeting counts
@@ -145,7 +143,7 @@ class TopicIndex:
         for other in _NAMESPACE_TOPICS | {key}:
             common.pop(other, None)
         ordered = sorted(common, key=lambda other: (-common[other] / (counts[other] + 2), other))
-        return tuple(names[other] for other in ordered[:limit])
+        return tuple(names[other] for other in ordered[:RELATED])
 
     def _infos(
         self, keys: Iterable[str], counts: Mapping[str, int], scoped: Sequence[TopicScope]

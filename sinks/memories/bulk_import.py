@@ -22,7 +22,7 @@ from ...bus.events import (
 )
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, ImportedItem, Memory, Scope
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
 from ..store.tombstones import wording_of

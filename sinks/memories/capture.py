@@ -32,7 +32,7 @@ from ...bus.values import (
     Memory,
     Provenance,
 )
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
@@ -167,7 +167,7 @@ class CaptureWriter:
         memory = replace(
             memory,
             contradicts=other.id if other else None,
-            provenance=_with_gate(memory.provenance, _reason(event, comparison)),
+            provenance=replace(memory.provenance, gate=_reason(event, comparison)),
         )
         if replaced is not None:
             return await self._add_successor(event, memory, comparison, replaced)
@@ -252,7 +252,7 @@ class CaptureWriter:
             namespace=event.namespace if request.own_namespace else duplicate.namespace,
             tags=self._united_tags(duplicate, event),
             confidence_percent=min(100, confidence),
-            provenance=_with_gate(duplicate.provenance, gate),
+            provenance=replace(duplicate.provenance, gate=gate),
             sources=_with_source(duplicate.sources, request.provenance),
             updated_at=max(duplicate.updated_at, self._said_at(event)),
         )
@@ -371,10 +371,6 @@ def _reason(event: StoreRequested, comparison: Comparison) -> str:
     return f"new: {similarity:.2f} alike to {nearest}"
 
 
-def _with_gate(provenance: Provenance, gate: str) -> Provenance:
-    return replace(provenance, gate=gate)
-
-
 def _with_source(sources: Sequence[Provenance], new: Provenance) -> tuple[Provenance, ...]:
     """``sources`` with ``new`` last; of too many the oldest goes that nobody asked for."""
     kept = [one for one in sources if one != new]
@@ -387,8 +383,8 @@ def _with_source(sources: Sequence[Provenance], new: Provenance) -> tuple[Proven
 def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:
     """Where the next version of ``old`` comes from; the agent's tags make no text the agent's."""
     if is_same and by.hook == MCP:
-        return _with_gate(old.provenance, "updated by the agent")
-    return _with_gate(by, "updated")
+        return replace(old.provenance, gate="updated by the agent")
+    return replace(by, gate="updated")
 
 
 def _declined(event: StoreRequested, reason: str) -> CaptureSettled:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ...bus.events import CaptureRequested
 from ...bus.values import FAILED_COMMAND, Encoding, Memory
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..search.index import Index
 from ..search.memory_cache import Fetch
 

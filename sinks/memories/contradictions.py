@@ -18,7 +18,7 @@ from ...bus.values import Memory
 from ...config.languages import ENGLISH, language_of
 from ..models.analyzer import Analyzer
 from ..models.cross_encoder import CrossEncoder
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..search.index import Index
 from ..search.memory_cache import Fetch
 from .comparison import NEAR, Judge, may_be_denied

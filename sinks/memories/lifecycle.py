@@ -22,7 +22,7 @@ from ...bus.events import (
 )
 from ...bus.signals import emit, stored
 from ...bus.values import Memory, Scope
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..store.rows import Row
 from ..store.store import Store
 from .comparison import Judge

@@ -88,8 +88,9 @@ class MentionIndexes:
         here = [(memory, self._interned(memory.id)) for memory in memories]
         alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
-        self.files.build(alive)
-        self.warnings.build(alive)
+        for memory in alive:
+            self.files.add(memory)
+            self.warnings.add(memory)
         since = self._newer or {}
         for memory_id in [memory.id for memory in memories if memory.id in since]:
             if newer := since[memory_id]:

@@ -30,8 +30,7 @@ from ...bus.events import (
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
 from ..models import cross_encoder, spelling
-from ..models.embedder import Embedder
-from ..models.encoder import Encoder
+from ..models.embedder import Embedder, Encoder
 from ..search.index import Index
 from ..search.memory_cache import MemoryCache
 from ..search.retriever import Search

@@ -130,7 +130,7 @@ class UseLog:
             self._store.write_later(self._flush)
 
     async def vote(
-        self, ids: Sequence[str], kind: Literal["kept", "buried"], *, session: str = ""
+        self, ids: Sequence[str], kind: Literal["kept", "buried"]
     ) -> dict[str, datetime]:
         """Note the user's vote on ``ids``; committed on return. The same vote twice counts once.
 
@@ -140,7 +140,7 @@ class UseLog:
         # Each later than the one before, whatever the clock says: the last one counts.
         times = {id_: max(now, votes[id_].at + _TICK) if id_ in votes else now for id_ in ids}
         self.note(
-            UseEvent(memory_id=id_, session=session, at=at, kind=kind)
+            UseEvent(memory_id=id_, session="", at=at, kind=kind)
             for id_, at in times.items()
             if id_ not in votes or votes[id_].kind != kind
         )

@@ -22,8 +22,8 @@ from msgspec import Struct
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from ...bus.values import Encoding
-from .analyzer import Analyzer
+from ...bus.values import Encoding, Memory
+from .analyzer import Analyzer, searchable, text_encoding
 from .arrays import distinct, percentile
 from .grams import AskedWord
 
@@ -304,3 +304,35 @@ def _decisive(tokens: Sequence[str]) -> npt.NDArray[np.bool_]:
         word in _NEGATIONS or (not word.isalpha() and any(map(str.isdigit, word))) for word in words
     ]
     return np.array(flags, dtype=np.bool_)
+
+
+class Encoder:
+    """Encodes memories by the embedding model, or for text search alone while there is none.
+
+    Set ``embedder`` when it arrives. May be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        self.embedder: Embedder | None = None
+        self._analyzer = Analyzer()
+
+    def encode(self, memory: Memory) -> Encoding:
+        return self.encode_many([memory])[0]
+
+    def encode_many(self, memories: Sequence[Memory]) -> list[Encoding]:
+        """The encoding of each memory, in their order."""
+        texts = [searchable(memory) for memory in memories]
+        if self.embedder is None:
+            return [text_encoding(text, self._analyzer) for text in texts]
+        return self.embedder.encode_many(texts)
+
+    def refresh(
+        self, pairs: Sequence[tuple[Memory, Encoding]]
+    ) -> Sequence[tuple[Memory, Encoding]]:
+        """The pairs, encoded anew where their encoding comes from another model."""
+        if self.embedder is None:
+            return pairs
+        stale = [memory for memory, encoding in pairs if encoding.model != self.embedder.name]
+        made = zip(stale, self.encode_many(stale), strict=True)
+        anew = {memory.id: encoding for memory, encoding in made}
+        return [(memory, anew.get(memory.id, encoding)) for memory, encoding in pairs]

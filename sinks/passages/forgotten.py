@@ -11,7 +11,7 @@ from ...bus.sessions import Passage
 from ...bus.values import Scope
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
@@ -84,5 +84,5 @@ def moment_of(passage: Passage) -> Forgotten:
 
 def one_passage(passage: Passage) -> tuple[Forgotten, Forgotten]:
     """What bars ``passage``, however it goes on, and its copies."""
-    alone = Forgotten(scope=passage.scope, passage=passage.id, since=EPOCH, until=_FOREVER)
+    alone = Forgotten(scope=passage.scope, passage=passage.id, since=EPOCH, until=FOREVER)
     return alone, moment_of(passage)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from cachetools import TTLCache
 
+from ...bus.events import ReviewRequested
+from ...bus.values import LEARN
 from ...config.patterns import regex
+from ..disk import Disk
 from ..files import Look
-from .git import branch_of, find_repository, git_dir
+from .git import branch_of, find_repository, git_dir, head_commit
 
+WITHIN_S = 5.0
+"""So long a disk may take: a review has no deadline of its own."""
+
+_THREADS = 4
 _MAX_LOG_BYTES = 4_000_000
 _MAX_LOGS = 16
 # A log is read again after so long, in seconds: another repository may lie there.
@@ -99,3 +106,39 @@ def _backwards(log: str, branch: str) -> Iterator[tuple[int, Checkout]]:
         if moved := _MOVED.match(entry["done"] or ""):
             left = moved["left"] or moved["old"]
             branch = "" if _HASH.match(left) else branch_of(f"ref: refs/heads/{left}") or ""
+
+
+class Checkouts:
+    """Asks git's logs, and reads each of them once for a whole transcript. For any thread."""
+
+    def __init__(self) -> None:
+        self._logs = HeadLogs()
+        self._disk = Disk(_THREADS)
+
+    def at(self, event: ReviewRequested, said_at: datetime | None) -> Checkout:
+        """What was checked out when something in the session of ``event`` was said.
+
+        A review at the end of a turn is about what was said just now, also where git keeps no log;
+        of a transcript that is read later nothing is known then.
+        """
+        root = event.place.root
+        then = self._logs.at(root, said_at) if said_at is not None else None
+        if then is None and event.hook != LEARN:
+            return Checkout(head_commit(root), event.place.branch or "")
+        return then or Checkout()
+
+    async def find(
+        self, event: ReviewRequested, moments: Sequence[datetime | None]
+    ) -> list[Checkout]:
+        """The same at each of ``moments``, for the event loop.
+
+        Where the disk does not answer nothing is known: the present branch may be another one.
+        """
+        try:
+            return await self._disk.look(
+                event.place.root,
+                lambda: [self.at(event, one) for one in moments],
+                within_s=WITHIN_S,
+            )
+        except TimeoutError:
+            return [Checkout()] * len(moments)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.values import Hit
+from ...bus.values import Hit, Memory
 from ..models.cross_encoder import CrossEncoder
 from .calibration import reranked_relevance
 from .ranking import Candidate
@@ -42,15 +42,19 @@ def with_reworded(
 
 
 def second_stage(
-    reranker: CrossEncoder, asked: str, other: Mapping[str, Reworded], hit: Hit
+    reranker: CrossEncoder,
+    asked: str,
+    other: Mapping[str, Reworded],
+    scores: dict[str, float],
+    hit: Hit,
 ) -> Hit:
-    """``hit`` with the relevance of both stages.
+    """``hit`` with the relevance of both stages; its score as asked is noted in ``scores``, by id.
 
     What says it in other words is read in these as well, and both readings have to speak for it:
     the sum of their log-odds counts.
     """
-    told = f"{hit.memory.namespace}: {hit.memory.content}"
-    score = reranker.score(asked, told)
+    told = as_read(hit.memory)
+    score = scores[hit.memory.id] = reranker.score(asked, told)
     relevance = reranked_relevance(hit.relevance, score)
     if (same := other.get(hit.memory.id)) is not None:
         both = reranked_relevance(hit.relevance, score + reranker.score(same.question, told))
@@ -59,6 +63,11 @@ def second_stage(
         relevance = max(both, as_asked) if counts else as_asked
         return replace(hit, relevance=relevance, by_words=hit.relevance, in_other_words=counts)
     return replace(hit, relevance=relevance, by_words=hit.relevance)
+
+
+def as_read(memory: Memory) -> str:
+    """What the cross-encoder reads of ``memory``."""
+    return f"{memory.namespace}: {memory.content}"
 
 
 def unread(hit: Hit, other: Mapping[str, Reworded]) -> Hit:

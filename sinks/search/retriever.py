@@ -19,12 +19,11 @@ from msgspec.structs import replace
 from ...bus.values import Hit, Memory, Query, Recalled, Scope, copies
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
-from ..models.embedder import Embedder, EncodedQuery
-from ..models.encoder import Encoder
+from ..models.embedder import Embedder, EncodedQuery, Encoder
 from .index import Index
 from .memory_cache import Fetch
 from .ranking import Candidate, Ranking
-from .reranking import Reworded, second_stage, unread, with_reworded
+from .reranking import Reworded, as_read, second_stage, unread, with_reworded
 from .sql_search import search_by_sql
 from .wordings import reworded
 
@@ -254,24 +253,21 @@ class Search:
         relevant = _relevant(candidates, query)
         if self.reranker is None or not query.asked or foreign:
             hits = _in_order(self._hits(relevant), query)
-            return self._with_newer(self._in_force(hits, query), query, 0.0), False
+            return self._with_newer(self._in_force(hits, query), query, 0.0, {}), False
         top_k, least = _to_rerank(query)
         to_rerank = {one.id for one in candidates[:top_k] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
         hits = self._hits([one for one in candidates if one.id in wanted])
         first = [hit for hit in hits if hit.memory.id in to_rerank]
-        reranked, is_cut = self._rerank(self.reranker, query, first, other, until)
+        scores: dict[str, float] = {}
+        read = partial(second_stage, self.reranker, query.asked, other, scores)
+        reranked, is_cut = self._rerank(read, query, first, until)
         told = (reranked.get(hit.memory.id) or unread(hit, other) for hit in hits)
         found = _in_order([hit for hit in told if _is_relevant(hit, query)], query)
-        return self._with_newer(self._in_force(found, query), query, until), is_cut
+        return self._with_newer(self._in_force(found, query), query, until, scores), is_cut
 
     def _rerank(
-        self,
-        reranker: CrossEncoder,
-        query: Query,
-        hits: Sequence[Hit],
-        other: Mapping[str, Reworded],
-        until: float,
+        self, read: Callable[[Hit], Hit], query: Query, hits: Sequence[Hit], until: float
     ) -> tuple[dict[str, Hit], bool]:
         """``hits`` with the relevance of the second stage, by id, until enough of them are found.
 
@@ -279,7 +275,6 @@ class Search:
         there are never more than may still be missing.
         """
         missing = len(hits) if query.broad or query.thorough else RERANK_ENOUGH
-        read = partial(second_stage, reranker, query.asked, other)
         reranked: dict[str, Hit] = {}
         while len(reranked) < len(hits) and missing > 0:
             if time.perf_counter() > until:
@@ -309,7 +304,9 @@ class Search:
                 found[current.id] = replace(hit, memory=current, instead_of=instead_of)
         return tuple(found.values())
 
-    def _with_newer(self, hits: tuple[Hit, ...], query: Query, until: float) -> tuple[Hit, ...]:
+    def _with_newer(
+        self, hits: tuple[Hit, ...], query: Query, until: float, scores: dict[str, float]
+    ) -> tuple[Hit, ...]:
         """``hits``, and before each what contradicts it, as relevant; at most ``query.limit``.
 
         Several may contradict one: first what reads like the answer, if there is time ``until``
@@ -320,7 +317,6 @@ class Search:
         if not newer:
             return hits[: query.limit]
         found: dict[str, Hit] = {}
-        scores: dict[str, float] = {}
         for hit in hits:
             line = [hit.memory]
             for memory in line:
@@ -342,7 +338,7 @@ class Search:
                 continue
             if time.perf_counter() > until:
                 return newer
-            scores[one.id] = self.reranker.score(query.asked, f"{one.namespace}: {one.content}")
+            scores[one.id] = self.reranker.score(query.asked, as_read(one))
         return sorted(newer, key=lambda one: -scores[one.id])
 
     def _all_newer(

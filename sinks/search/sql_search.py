@@ -21,8 +21,7 @@ from duckdb import DuckDBPyConnection
 from msgspec.structs import replace
 
 from ...bus.values import Query
-from ..models.embedder import EncodedQuery
-from ..models.encoder import Encoder
+from ..models.embedder import EncodedQuery, Encoder
 from ..sql.views import show_scopes
 from ..store.rows import Row, naive, to_row
 from ..store.writes import among

@@ -8,14 +8,14 @@ enough for a memory to be found by them, and of a phrase ("carries the pager") t
 from __future__ import annotations
 
 import re
-import threading
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
 
-import snowballstemmer  # type: ignore[import-untyped]
 from msgspec import Struct, convert
+
+from ..models.analyzer import Analyzer
 
 WORDINGS_FILE = Path(__file__).with_name("wordings.toml")
 
@@ -161,7 +161,7 @@ def _unless(stems: Sequence[str], found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
-    return _stemmer().stem(_regular().get(word, word))
+    return _analyzer().stem(_regular().get(word, word))
 
 
 @cache
@@ -169,19 +169,6 @@ def _regular() -> dict[str, str]:
     return {form: word for word, forms in _lexicon().forms.items() for form in forms}
 
 
-class _Stemmer:
-    """The stemmer keeps its state in itself, hence the lock."""
-
-    def __init__(self) -> None:
-        self._stemmer = snowballstemmer.stemmer("english")
-        self._lock = threading.Lock()
-
-    def stem(self, word: str) -> str:
-        with self._lock:
-            stem: str = self._stemmer.stemWord(word)
-        return stem
-
-
 @cache
-def _stemmer() -> _Stemmer:
-    return _Stemmer()
+def _analyzer() -> Analyzer:
+    return Analyzer()

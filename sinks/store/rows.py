@@ -74,7 +74,8 @@ HEAD_TYPES = {
 }
 
 _write_body = msgspec.json.Encoder().encode
-_read_body = msgspec.json.Decoder(Memory).decode
+to_memory = msgspec.json.Decoder(Memory).decode
+"""The memory that was written as JSON; fields that are new since get their defaults."""
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
@@ -201,14 +202,9 @@ def to_scope(text: str) -> Scope:
     return msgspec.convert({"kind": kind, "id": identity}, Scope)
 
 
-def to_memory(body: str) -> Memory:
-    """The memory that was written as ``body``; fields that are new since get their defaults."""
-    return _read_body(body)
-
-
 def to_row(columns: tuple[Any, ...]) -> Row:
     """The row of the columns body, model, vectors, words, lengths, terms."""
-    return Row(_read_body(columns[0]), Encoding(*columns[1:]))
+    return Row(to_memory(columns[0]), Encoding(*columns[1:]))
 
 
 def fingerprint_of(record: Record) -> int | None:

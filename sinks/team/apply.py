@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Memory, Scope
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..store.rows import Record, Row, digest, naive, row_of, to_memory, to_record, to_row, to_scope
 from ..store.tombstones import Tombstones, wording_of
 from ..store.writes import (

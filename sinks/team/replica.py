@@ -18,7 +18,7 @@ from duckdb import DuckDBPyConnection
 from msgspec.structs import replace
 
 from ...bus.values import Scope
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from ..store.rows import Row, fingerprint_of, to_record, to_scope
 from ..store.store import Store
 from ..store.writes import heads, move_heads, rewrite

@@ -12,7 +12,7 @@ import anyio
 from msgspec import Struct
 
 from ...bus.signals import emit, synced
-from ..models.encoder import Encoder
+from ..models.embedder import Encoder
 from .protocol import About, Applied, Change, Depth
 from .replica import Replica
 

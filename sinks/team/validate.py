@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from ...bus.anchors import are_sound
 from ...bus.values import NAMESPACES, Encoding, Memory, Scope
 from ...config.patterns import regex
-from ..models.embedder import Embedder
-from ..models.encoder import Encoder
+from ..models.embedder import Embedder, Encoder
 from ..store.rows import Record, Row, content_hash, row_of, times_of, to_record
 from .membership import is_foreign
 from .protocol import Change

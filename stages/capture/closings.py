@@ -18,7 +18,7 @@ from ...config.patterns import regex
 from ..language.time_expressions import WEEKDAYS
 from ..language.words import STOP_WORDS, is_negation, spelled_words, words
 from ..statements.canonical import canonical
-from ..statements.waits import Wait, is_past, wait_of
+from ..statements.waits import LEAVES, Wait, is_past, wait_of
 from .statements import statements
 
 MOST_SAID = 8
@@ -49,7 +49,7 @@ _THERE = frozenset(
 _ENDS_THERE = frozenset("in out up through".split())
 _AFTER_THERE = frozenset("now again place here there since today yesterday finally too".split())
 # Who is back from these was away; from anywhere else, if the blocker says that they are there.
-_ABSENCES = frozenset("leave holiday holidays vacation sabbatical pto sick".split())
+_ABSENCES = frozenset((*LEAVES, "sick"))
 # A review that is through is what somebody waits for whose words are "until it is finished".
 _AS_MUCH = {"through": ("through", "finished", "done", "completed", "over", "passed")}
 _AFTER_OVER = _AFTER_THERE - {"place", "here", "there"}

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Sequence
 from ...bus.values import Hit, Noted
 from ...config.patterns import regex
 from ..language.sentences import is_order, opening, sentences
-from ..language.words import FROM_NOW_ON, HESITATES, STOP_WORDS, TAKES_BACK, words
+from ..language.words import FAULTS, FROM_NOW_ON, HESITATES, STOP_WORDS, TAKES_BACK, words
 from ..statements.beside import only_measures
 from ..statements.canonical import canonical
 from ..statements.comparison import Relation, compare, contradicts
 from ..statements.statement import TESTS, sentences_of
 from ..statements.statement import Statement as Read
 from ..statements.use import is_used
+from ..statements.waits import LEAVES
 from ..text.summary import headline
 from .namespaces import namespace_of
 from .statement_classifier import FLOOR_PERCENT, is_supposed, said_by, unquoted, unsure_places
@@ -71,11 +72,7 @@ _FOR_ONCE = regex(
     re.IGNORECASE,
 )
 _TO_AGENT = regex(r"\byou(?:['\u2019]ve|r)?\b", re.IGNORECASE)
-_FAULT = regex(
-    r"\b(?:red|fail\w*|brok\w+|breaks?|error\w*|crash\w*|bugs?|wrong|flaky|stuck|hangs?|down"
-    r"|(?:doesn|don|didn|isn|won)['\u2019]?t (?:work|build|start|compile|run|pass))\b",
-    re.IGNORECASE,
-)
+_FAULT = regex(rf"\b(?:{FAULTS}|down)\b", re.IGNORECASE)
 _MARKS = " ,.!:;-\u2026\u2013\u2014"
 _READ_SENTENCES = 3
 _SHARED = 0.5
@@ -261,11 +258,9 @@ _BACK_TO = regex(r"\A\W*back to (?:the )?(?P<back>[\w./@-]+(?: [\w./@-]+){0,2})"
 # Not from lunch, nor "at 5".
 _IS_BACK = regex(
     r"\b(?P<who>[A-Z]\w+) is back\b(?! (?:and forth|at)\b)"
-    r"(?! from (?!(?:[\w']+ ){0,3}?(?:leave|holidays?|vacation|sabbatical|sick)\b))"
+    rf"(?! from (?!(?:[\w']+ ){{0,3}}?(?i:{'|'.join(LEAVES)}|sick)\b))"
 )
-_AWAY = frozenset(
-    "leave holiday holidays vacation sabbatical away absent absence sick office off".split()
-)
+_AWAY = frozenset((*LEAVES, "away", "absent", "absence", "sick", "office", "off"))
 _TEAM = regex(r"\bteam (?P<one>[A-Z][\w-]+)|\bthe (?P<other>[\w-]+) team\b")
 _ENOUGH = 2
 
@@ -371,7 +366,7 @@ def named_out(text: str) -> list[str]:
 def _is_over(text: str, told: Sequence[Read]) -> bool:
     """Whether what ``text`` says to be out, back or over, by name, ``told`` relies on."""
     if (who := _IS_BACK.search(text)) and any(not _AWAY.isdisjoint(one.words) for one in told):
-        return any(_canonical(who["who"]) <= frozenset(map(canonical, one.words)) for one in told)
+        return any(_canonical(who["who"]) <= one.canonical_words for one in told)
     named = [match["out"] for match in _FROM.finditer(text)]
     if _GOES_ON.search(text):
         named += named_out(text)
@@ -386,7 +381,7 @@ def _canonical(text: str) -> frozenset[str]:
 
 def _relies_on(told: Read, named: frozenset[str]) -> bool:
     """Whether ``told`` says that what is ``named`` is used, or gives it as a number."""
-    if not named or not named <= frozenset(map(canonical, told.words)):
+    if not named or not named <= told.canonical_words:
         return False
     return named <= told.names or not named.isdisjoint(told.figures) or is_used(told, named)
 

@@ -17,7 +17,7 @@ from ...bus.ids import ulid_of
 from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ...config.patterns import regex
-from ..language.topics import retrieval_words
+from ..language.topics import searched_words
 from ..language.words import is_negation, words
 from ..statements.comparison import contradicts
 from ..text.markup import is_machine, own_text
@@ -195,13 +195,9 @@ def repeats(text: str, others: Iterable[str]) -> bool:
     """Whether ``text`` says with hardly another word what one of ``others`` says."""
     if _may_change(text):
         return False
-    said = _searched(text)
+    said = searched_words(text)
     least = _SAID_AGAIN * len(said)
-    return any(len(said & _searched(other)) >= least for other in others)
-
-
-def _searched(text: str) -> frozenset[str]:
-    return frozenset(map(str.casefold, retrieval_words(text)))
+    return any(len(said & searched_words(other)) >= least for other in others)
 
 
 def resolved(hits: Sequence[Hit]) -> Hit | None:

@@ -22,7 +22,7 @@ from ..language.sentences import (
     opening,
     sentences,
 )
-from ..language.topics import own_words, retrieval_words
+from ..language.topics import own_words, searched_words
 from ..text.code import CODE_NAME
 from .task_prose import verdict_of
 
@@ -151,7 +151,7 @@ def goes_on(text: str, task: Spoken) -> bool:
     if verdict == "later" or (order and _points_back(order, task)):
         return True
     stems = stems_of(text)
-    if order and stems_in(_words_of(text) - {order[0]}) - task.said - task.named:
+    if order and stems_in(searched_words(text) - {order[0]}) - task.said - task.named:
         return False
     if _is_of_another(text, stems, task) or (not verdict and _turns_to_another(text, task)):
         return False
@@ -237,13 +237,9 @@ def _order(text: str) -> list[str]:
     return ordered if len(ordered) > 1 and ordered[0] in ORDER_VERBS - HANDLING_VERBS else []
 
 
-def _words_of(text: str) -> frozenset[str]:
-    return frozenset(map(str.casefold, retrieval_words(text)))
-
-
 def stems_of(text: str) -> frozenset[str]:
     """The stems of the words of ``text`` that say something."""
-    return stems_in(_words_of(text))
+    return stems_in(searched_words(text))
 
 
 def stems_in(words: Iterable[str]) -> frozenset[str]:

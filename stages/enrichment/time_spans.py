@@ -13,13 +13,12 @@ from datetime import datetime, time, timedelta, tzinfo
 
 from ...bus.prompts import Span, TimeExpression
 from ...config.patterns import regex
-from ..language.time_expressions import MONTHS, UNITS, WEEKDAYS, find_dates
+from ..language.time_expressions import MONTHS, SEASONS, UNITS, WEEKDAYS, find_dates
 
 LATELY_DAYS = 14
 _READ_CHARS = 2000
 
 # The first month of each; winter is the one that begins in December.
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 _LONG_AGO, _FAR_AHEAD = datetime.fromisoformat("2000-01-01"), datetime.fromisoformat("2099-12-31")
 _MONTH = "|".join(MONTHS)
 _DAY = regex(r"\b(\d{1,2})(?:st|nd|rd|th|\b)")
@@ -226,10 +225,10 @@ def _quarter(text: str, today: datetime) -> _Days:
 
 def _season(text: str, today: datetime) -> _Days:
     name = text.rsplit(maxsplit=1)[-1]
-    year = today.year if (today.month >= _SEASONS[name]) else today.year - 1
-    days = _month(year, _SEASONS[name], 3)
+    year = today.year if (today.month >= SEASONS[name]) else today.year - 1
+    days = _month(year, SEASONS[name], 3)
     if "last" in text and days[1] > today:
-        days = _month(year - 1, _SEASONS[name], 3)
+        days = _month(year - 1, SEASONS[name], 3)
     return days
 
 

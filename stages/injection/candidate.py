@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
-from ...bus.anchors import CodeState
+from ...bus.anchors import AnchorState, CodeState
 from ...bus.events import IntentClassified
 from ...bus.prompts import IntentType
-from ...bus.values import Hit
+from ...bus.values import Hit, Memory, Place
 from ...config.settings import SearchIntentSettings, WeightSettings
 from ..language.answer_type import adjust_for_answer_type, answer_types
+from ..ports import Code
 from ..statements.open_work import RESOLVED, is_closed_since
-from ..text.envelope import Note, note_of, preview
+from ..text.envelope import Note, label, note_of, preview
 from ..text.unicode import cut
-from .code_states import gone_reason, remark
 from .instructions import NOT_DENIED, Instructed
 
 SHORT_CHARS = 200
@@ -193,3 +193,50 @@ def weight(intent: IntentType | None, namespace: str, weights: WeightSettings) -
         return 1.0
     table: Mapping[str, float] = getattr(weights, intent.value)
     return table.get(namespace, 1.0)
+
+
+# --- what is said of the code that a memory names -------------------------------------------------
+
+_MAX_NAMED = 2
+_MAX_CHARS = 60
+
+
+class _Unchecked:
+    """Knows nothing of any code."""
+
+    async def check(self, memories: Iterable[Memory], place: Place) -> Mapping[str, CodeState]:
+        return {}
+
+
+UNCHECKED: Code = _Unchecked()
+
+
+def remark(code: CodeState | None) -> str:
+    """What changed since the memory was kept, in a few words; "" where nothing is to be said.
+
+    "src/auth.py (refresh) changed, src/old.py is gone and 2 more".
+    """
+    if code is None or code.state != "changed":
+        return ""
+    changed = [one for one in code.anchors if one.state in {"changed", "gone"}]
+    said = ", ".join(
+        f"{place(one)} {'changed' if one.state == 'changed' else 'is gone'}"
+        for one in changed[:_MAX_NAMED]
+    )
+    more = len(changed) - _MAX_NAMED
+    return f"{said} and {more} more" if more > 0 else said
+
+
+def gone_reason(code: CodeState | None) -> str | None:
+    """Why a memory is left out, if there is nothing left of what it is about."""
+    if code is None or code.state != "gone":
+        return None
+    gone = [place(one) for one in code.anchors if one.state == "gone"]
+    more = f" and {len(gone) - _MAX_NAMED} more" if len(gone) > _MAX_NAMED else ""
+    return f"the code it is about is gone: {', '.join(gone[:_MAX_NAMED])}{more}"
+
+
+def place(one: AnchorState) -> str:
+    """Where it was, in a line: "src/auth.py (Session.refresh)". A memory may name anything."""
+    path = label(one.path, _MAX_CHARS, from_end=True)
+    return f"{path} ({label(one.symbol, _MAX_CHARS)})" if one.symbol else path

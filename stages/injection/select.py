@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from ...bus.values import copies
 from ..statements.comparison import says_same
-from ..statements.outdated import contradictions, leaves_clause
+from ..statements.outdated import contradictions
+from ..statements.remainder import leaves_clause
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
 from .pack import Budget, Offer, pack

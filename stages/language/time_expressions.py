@@ -22,7 +22,8 @@ WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 MONTHS = (
     "january february march april may june july august september october november december".split()
 )
-SEASONS = "spring summer autumn winter".split()
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
+"""Each with the month that it begins with."""
 UNITS = "hour day week month quarter year".split()
 
 

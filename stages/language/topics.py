@@ -10,7 +10,7 @@ from ...bus.prompts import Entity, Evidence, IntentType
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from ..text.code import CODE_NAME, LOCATION
-from .sentences import Sentence, phrase_at, word_spans
+from .sentences import ORDER_VERBS, Sentence, phrase_at, word_spans
 from .words import KINDS, STOP_WORDS, TECHNOLOGIES, fold, word_list, words_of
 
 MAX_TOPICS = 5
@@ -26,7 +26,6 @@ _ASKS = regex(
     rf"\b(?:{'|'.join(sorted(word_list('question_words')))})\b"
     r"|\b(?:is|are|was|were|did|does)\b|\b(?:do|have|can|could|should|may) (?:i|we|you|they)\b"
 )
-_ORDERS = word_list("order_verbs")
 _POINTS = regex(r"\b(?:it|this|that|these|those|them|again)\b|\d", re.IGNORECASE)
 _SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
@@ -56,7 +55,7 @@ def names_a_subject(text: str) -> bool:
     if _ASKS.search(fold(text)) or CODE_NAME.search(text):
         return True
     own = own_words(text)
-    named = len(set(own[1:] if own and own[0] in _ORDERS else own))
+    named = len(set(own[1:] if own and own[0] in ORDER_VERBS else own))
     return named > (1 if _POINTS.search(text) else 0)
 
 
@@ -95,6 +94,11 @@ def retrieval_words(text: str) -> tuple[str, ...]:
             break
     subjects = tuple(written for word, written in words.items() if word not in ASKING_WORDS)
     return subjects or tuple(words.values())
+
+
+def searched_words(text: str) -> frozenset[str]:
+    """The same without their order and case."""
+    return frozenset(map(str.casefold, retrieval_words(text)))
 
 
 _KIND = "|".join(sorted(map(re.escape, KINDS), key=len, reverse=True))

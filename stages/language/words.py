@@ -109,6 +109,12 @@ NEGATIONS = frozenset(
 )
 """Words that turn a statement into its opposite, beside contractions ("don't", "wasn't")."""
 
+FAULTS = (
+    r"red|fail\w*|brok\w+|breaks?|error\w*|crash\w*|bugs?|wrong|flaky|stuck|hangs?"
+    r"|(?:doesn|don|didn|isn|won)['\u2019]?t (?:work|build|start|compile|run|pass)"
+)
+"""The words for what does not work, as alternatives."""
+
 FROM_NOW_ON = r"(?:from (?:now|here|today) on|going forward|henceforth)"
 """How people say that something holds from then on. Of patterns that ignore case."""
 

@@ -24,7 +24,7 @@ from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, Scope, Shown, copies
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
-from ..injection.code_states import UNCHECKED, gone_reason, remark
+from ..injection.candidate import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.usefulness import NOTHING_LEARNED, Learned

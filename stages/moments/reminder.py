@@ -23,8 +23,7 @@ from ...bus.events import (
 )
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import AUTO_CAPTURED, Hit, Memory, Shown
-from ..injection.candidate import Candidate
-from ..injection.code_states import UNCHECKED
+from ..injection.candidate import UNCHECKED, Candidate
 from ..injection.instructions import Known
 from ..injection.pack import Budget
 from ..injection.select import Choice, choose

@@ -26,8 +26,8 @@ from ...bus.values import CleanText, Kept, Memory
 from ..capture.statement_classifier import detect_namespace
 from ..text.envelope import neutralise, strip_envelopes
 from ..text.markup import clean_tags, namespace_of, strip_private
-from .known import KnownSecrets
 from .redact import Redactor, clean_provenance, redact
+from .values import KnownSecrets
 
 
 def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | CaptureSettled:

@@ -29,8 +29,8 @@ from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
 from ..text.unicode import visible
-from .known import KnownSecrets
 from .rules import RULES_FILE, Allowance, Rule, Rules, Span, has_drawn, read_rules
+from .values import KnownSecrets
 from .views import spans_of_views
 
 Mode = Literal["redact", "mask", "block", "warn"]

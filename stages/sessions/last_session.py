@@ -14,7 +14,7 @@ from ...bus.sessions import Passage, Speaker
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from ..language.sentences import is_order, opening, sentences
-from ..language.words import word_list, words_of
+from ..language.words import FAULTS, word_list, words_of
 from ..text.code import CODE_NAME
 from ..text.envelope import neutralise, preview
 from ..text.markup import split_markers
@@ -37,9 +37,7 @@ _ASIDE = regex(
 )
 _OF_WORK = regex(
     r"\b(?:you|we) (?:can|could|should|would|might)\b"
-    r"|\b(?:red|fail\w*|brok\w+|breaks?|error\w*|crash\w*|bugs?|wrong|flaky|stuck|hangs?|missing"
-    r"|drops|los(?:es|t)"
-    r"|(?:doesn|don|didn|isn|won)['\u2019]?t (?:work|build|start|compile|run|pass))\b",
+    rf"|\b(?:{FAULTS}|missing|drops|los(?:es|t))\b",
     re.IGNORECASE,
 )
 _ACRONYM = regex(r"\b[A-Z]{2}[A-Z0-9]*\b")

@@ -24,9 +24,10 @@ from msgspec.structs import replace
 
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
-from ..language.topics import retrieval_words
+from ..language.topics import searched_words
 from ..statements.comparison import contradicts
-from ..statements.outdated import leaves_clause, outdates, tells_of_others
+from ..statements.outdated import outdates, tells_of_others
+from ..statements.remainder import leaves_clause
 from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
 from .turns import ENDS, SETTLES, telling_turns
@@ -57,9 +58,6 @@ class Quoted(Struct, frozen=True):
     @property
     def tokens(self) -> int:
         return sum(one.size.tokens for one in self.excerpts)
-
-
-NOTHING = Quoted((), ())
 
 
 def quote_sessions(
@@ -300,7 +298,7 @@ def short_id(session: str) -> str:
 
 
 def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], str]) -> list[_Line]:
-    asked = frozenset(map(str.casefold, retrieval_words(question)))
+    asked = searched_words(question)
     last_agent = max(
         (at for at, passage in enumerate(passages) if passage.speaker == "agent"), default=-1
     )
@@ -328,7 +326,7 @@ def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
 
 def _worth(text: str, asked: frozenset[str]) -> float:
     """What a text has in common with the question, and whether it settles something."""
-    words = frozenset(map(str.casefold, retrieval_words(text)))
+    words = searched_words(text)
     common = len(words & asked) / max(1, len(asked))
     settles = min(len(SETTLES.findall(text)), 4) / 4
     return common + 0.4 * settles

@@ -5,30 +5,26 @@ What is replaced is not shown any more: where both may hold, they had better sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from itertools import product
+from collections.abc import Iterator, Sequence, Set
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
 from .canonical import SURROUNDINGS, TIMES, UNITS, canonical, is_technology
 from .contradiction import Pair
 from .frame import SAYS_NOW, measures_another
-from .remainder import keeps_a_fact
 from .siblings import ARTICLES, qualified_apart, set_apart
-from .statement import TESTS, Statement, sentences_of
-from .use import is_over, only_tells_of_it
+from .statement import TESTS, Statement
 
 _ADDS = regex(
     r" (?:also|additionally|as well(?! as )|in addition(?! to )|too(?= (?:[,;.!)]|and |$))) "
 )
 # What is said of the rest: "the services keep their format", "logs stay where they are".
-_LEAVES_REST = regex(
+LEAVES_REST = regex(
     r" (?:(?:stays?|remains?|keeps?) (?:as|in|on|with|where|the same|what|its?|their|them|using)"
     r"|unchanged|unaffected|untouched|not (?:affected|changed?|touched)"
     r"|(?:everything|everyone|all) else"
     r"|(?<!like )the (?:rest|others?)|as before|apart from|except|(?:only|just) (?:for|in|on)) "
 )
-_EXCEPTION = regex(r" (?:(?:an?|one|the|only|new|but) )*exceptions? ")
 _NOT_DECIDED = regex(
     r" (?:asked (?:for|if|whether)|propos(?:es?|ed|al)|suggest(?:s|ed|ion)?|nothing (?:is )?decided"
     r"|consider(?:s|ed|ing)?|dream(?:s|ed)?|thinks|maybe|perhaps|might|would|said no|back in) |\? $"
@@ -85,11 +81,9 @@ _REASONS = frozenset(
     )
 )
 _WHOLE = frozenset("all every each everything".split())
-_CLAUSE = regex(r"[;,:.()\u2013\u2014] ")
-_BEGINS_REASON = frozenset("because since as which who that never not for".split())
+PART = regex(r"[;,:.()\u2013\u2014] ")
 _REASONS_BEGIN = frozenset(("because", "since"))
-OWN_WORDS = 2
-MOST_SENTENCES = 4
+_OWN_WORDS = 2
 
 
 def both_hold(newer: Statement, older: Statement) -> bool:
@@ -112,7 +106,7 @@ def _is_of_its_reason(newer: Statement, older: Statement) -> bool:
     at = next((at for at, word in enumerate(tokens) if _gives_reason(tokens, at)), len(tokens))
     lead = frozenset(map(canonical, tokens[:at]))
     shared = newer.heavy & older.heavy
-    if shared.isdisjoint(newer.subject) or len(lead & older.heavy) < OWN_WORDS:
+    if shared.isdisjoint(newer.subject) or len(lead & older.heavy) < _OWN_WORDS:
         return False
     return shared.isdisjoint(lead) and not any(map(is_technology, shared))
 
@@ -138,69 +132,12 @@ def _is_passing(newer: Statement, older: Statement) -> bool:
 
 def leaves_in_force(newer: Statement, older: Statement) -> bool:
     """Whether ``older`` may hold, or most of it, though ``newer`` tells a change."""
-    if any(pattern.search(newer.line) for pattern in (_ADDS, _LEAVES_REST, _NOT_DECIDED)):
+    if any(pattern.search(newer.line) for pattern in (_ADDS, LEAVES_REST, _NOT_DECIDED)):
         return True
     pair = Pair(newer, older)
     if pair.around or pair.begin_apart or set_apart(newer, older):
         return True
-    return any(test(newer, older) for test in (qualified_apart, _gives_up_another, _is_of_a_part))
-
-
-def leaves_part(newer: str, older: str) -> bool:
-    """Whether ``newer``, which contradicts ``older``, leaves a part of it in force."""
-    line = Statement(newer).line
-    if says_more(older, newer) or _LEAVES_REST.search(line) or _EXCEPTION.match(line):
-        return True
-    ours, theirs = (
-        tuple(map(Statement, sentences_of(one, MOST_SENTENCES))) for one in (newer, older)
-    )
-    pairs = tuple(product(ours, theirs))
-    if any(_is_of_a_part(*pair) for pair in pairs):
-        return True
-    told = any(phrase & two.stated for one, two in pairs for phrase in one.replaced)
-    if told and keeps_a_fact(newer, older):
-        return True
-    return any(only_tells_of_it(*pair) for pair in pairs) and not any(
-        is_over(*pair) for pair in pairs
-    )
-
-
-def says_more(older: str, newer: str) -> bool:
-    """Whether ``older`` has a clause of its own beside what ``newer`` speaks of."""
-    told = frozenset().union(*(told_by(one) for one in sentences_of(newer, MOST_SENTENCES)))
-    clauses = [told_by(part) for part in _clauses(older)]
-    own = [len(words - told) >= OWN_WORDS and not _mostly(words, told) for words in clauses]
-    return any(own) and not all(own)
-
-
-def told_by(text: str) -> frozenset[str]:
-    """What ``text`` is about, its names and its numbers."""
-    read = Statement(text)
-    return read.heavy | frozenset(map(canonical, read.figures))
-
-
-def _mostly(words: frozenset[str], told: frozenset[str]) -> bool:
-    return 2 * len(words & told) > len(words)
-
-
-def _clauses(text: str) -> Iterator[str]:
-    """The clauses of ``text`` that state something, rather than give a reason."""
-    return stating_clauses(text, lambda sentence: _CLAUSE.split(f"{sentence} "), _BEGINS_REASON)
-
-
-def stating_clauses(
-    text: str, split: Callable[[str], Iterable[str]], left_out: Set[str]
-) -> Iterator[str]:
-    """The clauses into which each sentence of ``text`` is ``split``.
-
-    Without those that begin with a word ``left_out``, or with what the sentence says is no more.
-    """
-    for sentence in sentences_of(text, MOST_SENTENCES):
-        gone = Statement(sentence).gone
-        for at, clause in enumerate(split(sentence)):
-            first = next(iter(clause.lower().split()), "")
-            if first and first not in left_out and not (at and canonical(first) in gone):
-                yield clause
+    return any(test(newer, older) for test in (qualified_apart, _gives_up_another, is_of_a_part))
 
 
 # --- another one of its kind ---------------------------------------------------------------------
@@ -229,12 +166,12 @@ def _canonical(phrase: str) -> frozenset[str]:
     return frozenset(map(canonical, phrase.split()))
 
 
-def _is_of_a_part(newer: Statement, older: Statement) -> bool:
+def is_of_a_part(newer: Statement, older: Statement) -> bool:
     """Whether ``newer`` tells a change for what ``older`` does not speak of."""
     change = _CHANGE.search(newer.line)
-    clause, *_ = _CLAUSE.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
+    clause, *_ = PART.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
     parts = [match["what"].split() for match in _FOR.finditer(clause)]
-    known = frozenset(map(canonical, older.words))
+    known = older.canonical_words
     return any(_is_strange(what, known) for what in (*parts, *_places(newer)))
 
 
@@ -253,7 +190,7 @@ def _places(newer: Statement) -> Iterator[list[str]]:
     line = " ".join(SAYS_NOW.sub(" ", newer.line).split())
     if (begin := _BEGINS_AT.match(f" {line} ")) and _is_place(begin["what"].split()):
         yield begin["what"].split()
-    for clause in _CLAUSE.split(newer.line):
+    for clause in PART.split(newer.line):
         if not _CHANGE.search(f" {clause} "):
             continue
         for match in _VALUE_AT.finditer(f" {clause} "):

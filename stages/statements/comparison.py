@@ -19,12 +19,12 @@ from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
 from ...config.patterns import regex
 from ..language.words import NEGATIONS, spelled_words
-from .beside import both_hold, leaves_in_force, says_more
+from .beside import both_hold, leaves_in_force
 from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import TELLS_CHANGE, TELLS_NEW, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
 from .frame import has_other_version, is_of_it, is_revalued, is_updated
-from .remainder import keeps_a_fact
+from .remainder import keeps_a_fact, says_more
 from .statement import Statement, sentences_of
 from .use import gives_up_what_is_used, is_over, moves_on
 

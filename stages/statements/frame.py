@@ -12,18 +12,17 @@ from itertools import pairwise
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
 from .canonical import LIGHT, SLOTS, TIMES, UNITS, canonical
-from .statement import Statement
+from .statement import ENDS_LEAD, Statement
 
 SAYS_NOW = regex(
     rf" (?:{FROM_NOW_ON}|as of (?:now|today)|these days|nowadays|now(?! that )"
     r"|starting (?:now|today))(?= )(?: ,(?= ))?"
 )
 _ARTICLES = frozenset("the a an our".split())
-_MEANS = frozenset("with by via using through".split())
+MEANS = frozenset("with by via using through".split())
 _PLACES = frozenset("is are was in on at to from under into uses use".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
-_ENDS_CLAUSE = frozenset((",", ";", "(", "because", "since", "so", "\u2013", "\u2014"))
 _VERSION = regex(r"v?\d+(?:\.\d+){1,2}")
 _BY_SO_MUCH = regex(r" by \d")
 _CHANGING = frozenset(
@@ -53,7 +52,7 @@ def is_updated(newer: Statement, older: Statement) -> bool:
     one, other = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
     if not (_is_value(one) and _is_value(other) and _leads(lead, newer) and _may_follow(tail)):
         return False
-    if lead[-1] in _MEANS:
+    if lead[-1] in MEANS:
         return True
     return _is_known(one, newer) and _is_known(other, older)
 
@@ -107,7 +106,7 @@ def is_revalued(newer: Statement, older: Statement) -> bool:
         return False
     if _BY_SO_MUCH.search(newer.line) and not _BY_SO_MUCH.search(older.line):
         return False
-    end = next((at for at, word in enumerate(newer.tokens) if word in _ENDS_CLAUSE), None)
+    end = next((at for at, word in enumerate(newer.tokens) if word in ENDS_LEAD), None)
     first = frozenset(map(canonical, newer.tokens[:end]))
     own = (newer.heavy & first) - older.heavy - gone - _CHANGING
     ours, theirs = _measured(newer), _measured(older)
@@ -198,7 +197,7 @@ def _is_value(words: Sequence[str]) -> bool:
 
 def _leads(words: Sequence[str], newer: Statement) -> bool:
     """Whether ``words`` say what is spoken of, and end with what introduces a value of it."""
-    if not words or words[-1] not in _MEANS | _PLACES:
+    if not words or words[-1] not in MEANS | _PLACES:
         return False
     return not newer.heavy.isdisjoint(map(canonical, words[:-1]))
 

@@ -15,13 +15,12 @@ from itertools import islice, product
 
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
-from ..language.time_expressions import MONTHS, WEEKDAYS
+from ..language.time_expressions import MONTHS, SEASONS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
-from .beside import MOST_SENTENCES, OWN_WORDS, leaves_part, stating_clauses, told_by
-from .canonical import canonical
 from .comparison import Claim, Relation, claim_of, contradicts, settles
 from .frame import SAYS_NOW
 from .open_work import claimed, is_closed_since, tell_of_others
+from .remainder import CLAUSE, LABEL, MOST_SENTENCES, leaves_clause
 from .statement import Statement, sentences_of
 
 # Of those that share words with an older one so many are compared with it, the newest first: in a
@@ -29,7 +28,6 @@ from .statement import Statement, sentences_of
 _MOST_RIVALS = 3
 # "In 0.9, we will …"
 _LEAD_WORDS = 3
-_LABEL = regex(r"\A\W*(?:\w+\*\*\W*)?")
 _PROPOSES = regex(
     r"\A(?:\w+,? ){0,3}?(?:maybe|perhaps|possibly|what if|how about"
     r"|(?:idea|proposal|suggestion)(?=\s*[:\u2013\u2014]|\s-|(?: is| would be)? (?:to|that)\b)"
@@ -98,19 +96,11 @@ _SOME_DAY = regex(
     re.IGNORECASE,
 )
 _DAYS = {"day": 1, "week": 7, "sprint": 14, "month": 30, "quarter": 91, "year": 365}
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_SEASONS = SEASONS | {"fall": 9}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 # "As of October" is told of the October that is nearer.
 _HALF_A_YEAR = 183
 _SOME_TIME = datetime.fromisoformat("2000-01-01")
-
-_CLAUSE = regex(
-    r"[;,:.()\u2013\u2014](?:\s|\Z)|\s(?:and|but)\s(?=(?:we|they|it|is|are|has|can|must|may|should"
-    r"|will|never|don['\u2019]t|[a-z]+(?:s|ed))\s)"
-)
-_BEGINS_NO_CLAUSE = frozenset(
-    "because since as who that never not no for so it this they these those he she instead".split()
-)
 
 
 # --- how much of it is void ----------------------------------------------------------------------
@@ -163,47 +153,9 @@ def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
     )
 
 
-def leaves_clause(newer: str, older: str) -> bool:
-    """Whether ``newer``, which contradicts ``older``, leaves a clause of it in force.
-
-    In doubt it does: what is shown then is marked, and stands beside the newer.
-    """
-    return leaves_part(newer, older) or _has_clause_beside(older, newer)
-
-
-def _has_clause_beside(older: str, newer: str) -> bool:
-    """Whether ``older`` has a clause with something of its own, other than the one spoken of."""
-    told, read = told_by(newer), Statement(newer)
-    clauses = [one for one in map(Statement, _clauses(older)) if one.heavy or one.figures]
-    if len(clauses) > 1 and any(_is_of_another_kind(one, read) for one in clauses):
-        return True
-    shares = [len(one.heavy & told) / max(1, len(one.heavy)) for one in clauses]
-    spoken_of = shares.index(max(shares)) if shares else 0
-    return any(
-        at != spoken_of and 2 * shares[at] <= 1 and _has_own(one, told)
-        for at, one in enumerate(clauses)
-    )
-
-
-def _is_of_another_kind(clause: Statement, newer: Statement) -> bool:
-    """Whether both have numbers, and of other kinds: a time of day, and minutes."""
-    ours, theirs = newer.numbers.keys(), clause.numbers.keys()
-    return bool(ours and theirs) and ours.isdisjoint(theirs)
-
-
-def _has_own(clause: Statement, told: frozenset[str]) -> bool:
-    """Whether ``clause`` names something, or has a number, or a few words that are not ``told``."""
-    values = clause.names | frozenset(map(canonical, clause.figures))
-    return bool(values - told) or len(clause.heavy - told) >= OWN_WORDS
-
-
-def _clauses(text: str) -> Iterator[str]:
-    return stating_clauses(_LABEL.sub("", text), _CLAUSE.split, _BEGINS_NO_CLAUSE)
-
-
 def _first_statement(text: str) -> str:
     """The first sentence of ``text`` that asks nothing; "" if all ask."""
-    sentences = sentences_of(_LABEL.sub("", text), MOST_SENTENCES)
+    sentences = sentences_of(LABEL.sub("", text), MOST_SENTENCES)
     return next((one for one in sentences if not one.rstrip().endswith("?")), "")
 
 
@@ -228,7 +180,7 @@ def planned_for(sentence: str, said: date) -> date | None:
 
 def _is_for_release(sentence: str) -> bool:
     """Whether ``sentence`` names the release with which that comes which will be."""
-    named = (one for one in _CLAUSE.split(sentence) if _IN_RELEASE.search(one))
+    named = (one for one in CLAUSE.split(sentence) if _IN_RELEASE.search(one))
     return any(_WILL.search(one) or len(one.split()) <= _LEAD_WORDS for one in named)
 
 

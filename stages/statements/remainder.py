@@ -1,4 +1,4 @@
-"""What of an older text stays where a newer one tells a change: a fact of which it says nothing.
+"""What of an older text stays where a newer one tells a change: that of which it says nothing.
 
 "Backups go to B2 every night and are kept for 35 days" of "We switched from B2 to Wasabi". Who
 replaced such a text would lose the night and the 35 days.
@@ -6,14 +6,35 @@ replaced such a text would lose the night and the 35 days.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain, pairwise, product
 
+from ...config.patterns import regex
+from .beside import LEAVES_REST, PART, is_of_a_part
 from .canonical import TIMES, UNITS, canonical, measure
+from .frame import MEANS
 from .siblings import ARTICLES, subject_of
 from .statement import Statement, sentences_of
+from .use import is_over, only_tells_of_it
 
-_MOST_SENTENCES = 4
+MOST_SENTENCES = 4
+"""So many sentences of a text are compared with those of another."""
+
+LABEL = regex(r"\A\W*(?:\w+\*\*\W*)?")
+"""What stands before a text that is labelled: "**Decision**:"."""
+
+CLAUSE = regex(
+    r"[;,:.()\u2013\u2014](?:\s|\Z)|\s(?:and|but)\s(?=(?:we|they|it|is|are|has|can|must|may|should"
+    r"|will|never|don['\u2019]t|[a-z]+(?:s|ed))\s)"
+)
+"""Where a clause ends in a sentence as it was written."""
+
+_BEGINS_NO_CLAUSE = frozenset(
+    "because since as who that never not no for so it this they these those he she instead".split()
+)
+_GIVES_REASON = frozenset("because since as which who that never not for".split())
+_EXCEPTION = regex(r" (?:(?:an?|one|the|only|new|but) )*exceptions? ")
+_OWN_WORDS = 2
 _MARKS = frozenset((",", ";", ".", "(", ")", "\u2013", "\u2014"))
 _JOINS = frozenset(("and", "but", "then"))
 # What a clause of its own goes on with after "and", besides "kept", "resized".
@@ -25,16 +46,100 @@ _BEGINS = frozenset(("whose", "where", "while"))
 _BEGINS_REASON = frozenset(
     "because since as which who that not instead so for rather after before until if when".split()
 )
-_MEANS = frozenset("with by via using through".split())
 _PLACES = frozenset("in at on to from under into behind".split())
 _NO_SUBJECT = frozenset("there is are a an the".split())
 
 
+def leaves_clause(newer: str, older: str) -> bool:
+    """Whether ``newer``, which contradicts ``older``, leaves a clause of it in force.
+
+    In doubt it does: what is shown then is marked, and stands beside the newer.
+    """
+    line = Statement(newer).line
+    if says_more(older, newer) or LEAVES_REST.search(line) or _EXCEPTION.match(line):
+        return True
+    ours, theirs = (_read(one) for one in (newer, older))
+    pairs = tuple(product(ours, theirs))
+    if any(is_of_a_part(*pair) for pair in pairs):
+        return True
+    told = any(phrase & two.stated for one, two in pairs for phrase in one.replaced)
+    if told and keeps_a_fact(newer, older):
+        return True
+    if any(only_tells_of_it(*pair) for pair in pairs) and not any(is_over(*pair) for pair in pairs):
+        return True
+    return _has_clause_beside(older, newer)
+
+
+def says_more(older: str, newer: str) -> bool:
+    """Whether ``older`` has a clause of its own beside what ``newer`` speaks of."""
+    told = frozenset().union(*(_told_by(one) for one in sentences_of(newer, MOST_SENTENCES)))
+    parts = _clauses(older, lambda sentence: PART.split(f"{sentence} "), _GIVES_REASON)
+    clauses = [_told_by(part) for part in parts]
+    own = [len(words - told) >= _OWN_WORDS and not _mostly(words, told) for words in clauses]
+    return any(own) and not all(own)
+
+
+def _has_clause_beside(older: str, newer: str) -> bool:
+    """Whether ``older`` has a clause with something of its own, other than the one spoken of."""
+    told, read = _told_by(newer), Statement(newer)
+    parts = _clauses(LABEL.sub("", older), CLAUSE.split, _BEGINS_NO_CLAUSE)
+    clauses = [one for one in map(Statement, parts) if one.heavy or one.figures]
+    if len(clauses) > 1 and any(_is_of_another_kind(one, read) for one in clauses):
+        return True
+    shares = [len(one.heavy & told) / max(1, len(one.heavy)) for one in clauses]
+    spoken_of = shares.index(max(shares)) if shares else 0
+    return any(
+        at != spoken_of and 2 * shares[at] <= 1 and _has_own(one, told)
+        for at, one in enumerate(clauses)
+    )
+
+
+def _is_of_another_kind(clause: Statement, newer: Statement) -> bool:
+    """Whether both have numbers, and of other kinds: a time of day, and minutes."""
+    ours, theirs = newer.numbers.keys(), clause.numbers.keys()
+    return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+
+def _has_own(clause: Statement, told: frozenset[str]) -> bool:
+    """Whether ``clause`` names something, or has a number, or a few words that are not ``told``."""
+    values = clause.names | frozenset(map(canonical, clause.figures))
+    return bool(values - told) or len(clause.heavy - told) >= _OWN_WORDS
+
+
+def _told_by(text: str) -> frozenset[str]:
+    """What ``text`` is about, its names and its numbers."""
+    read = Statement(text)
+    return read.heavy | frozenset(map(canonical, read.figures))
+
+
+def _mostly(words: frozenset[str], told: frozenset[str]) -> bool:
+    return 2 * len(words & told) > len(words)
+
+
+def _clauses(text: str, split: Callable[[str], Iterable[str]], left_out: Set[str]) -> Iterator[str]:
+    """The clauses into which each sentence of ``text`` is ``split``.
+
+    Without those that begin with a word ``left_out``, or with what the sentence says is no more.
+    """
+    for sentence in sentences_of(text, MOST_SENTENCES):
+        gone = Statement(sentence).gone
+        for at, clause in enumerate(split(sentence)):
+            first = next(iter(clause.lower().split()), "")
+            if first and first not in left_out and not (at and canonical(first) in gone):
+                yield clause
+
+
+def _read(text: str) -> tuple[Statement, ...]:
+    return tuple(map(Statement, sentences_of(text, MOST_SENTENCES)))
+
+
+# --- a fact ---------------------------------------------------------------------------------------
+
+
 def keeps_a_fact(newer: str, older: str) -> bool:
     """Whether ``older`` states a fact of which ``newer``, which tells a change, says nothing."""
-    told = _Told([Statement(one) for one in sentences_of(newer, _MOST_SENTENCES)])
-    sentences = map(Statement, sentences_of(older, _MOST_SENTENCES))
-    return any(told.leaves(one) for one in sentences)
+    told = _Told(_read(newer))
+    return any(map(told.leaves, _read(older)))
 
 
 class _Told:
@@ -126,15 +231,15 @@ class _Told:
         return _at(statement.tokens, at)
 
     def _means(self, older: Statement, at: int) -> bool:
-        if self._lead(older, at) not in _MEANS or not self._gone.isdisjoint(_near(older, at)):
+        if self._lead(older, at) not in MEANS or not self._gone.isdisjoint(_near(older, at)):
             return False
         known = canonical(older.tokens[at]) not in older.heavy - self._words
         return not known and not self._is_otherwise(older, at)
 
     def _is_otherwise(self, older: Statement, at: int) -> bool:
         """Whether means are told that may be instead of those that stand ``at``."""
-        return self._lead(older, at) in _MEANS and any(
-            self._lead(one, place) in _MEANS and canonical(word) in one.heavy - older.heavy
+        return self._lead(older, at) in MEANS and any(
+            self._lead(one, place) in MEANS and canonical(word) in one.heavy - older.heavy
             for one in self._sentences
             for place, word in enumerate(one.tokens)
         )

@@ -156,7 +156,7 @@ def _takes_over(
     if not newer.is_new:
         return False
     said = frozenset(map(canonical, SAYS_NOW.sub(" ", newer.line).split()))
-    known = frozenset(map(canonical, older.words))
+    known = older.canonical_words
     return said - known - ARTICLES <= ours and known - said - ARTICLES <= theirs
 
 
@@ -171,7 +171,7 @@ def _names_one(statement: Statement, head: str, ones: frozenset[str]) -> bool:
 def _called_apart(newer: Statement, older: Statement) -> bool:
     """Whether the subjects are one noun with another word beside it in each."""
     ours, theirs = _called(newer), _called(older)
-    said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
+    said, known = newer.canonical_words, older.canonical_words
     return any(
         ours[head] - known
         and theirs[head] - said
@@ -273,7 +273,7 @@ def _done_to_another(newer: Statement, older: Statement) -> bool:
     if not ours or not theirs:
         return False
     (verb, one), (other_verb, other) = ours, theirs
-    said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
+    said, known = newer.canonical_words, older.canonical_words
     return verb == other_verb and one.isdisjoint(known) and other.isdisjoint(said)
 
 
@@ -310,7 +310,7 @@ def _differ(
 ) -> bool:
     """Whether what ``read`` finds beside one noun is another word, unknown to the other one."""
     ours, theirs = read(newer), read(older)
-    said, known = frozenset(map(canonical, newer.words)), frozenset(map(canonical, older.words))
+    said, known = newer.canonical_words, older.canonical_words
     return any(
         ours[head] != theirs[head] and ours[head] not in known and theirs[head] not in said
         for head in ours.keys() & theirs.keys()

@@ -65,7 +65,7 @@ _COUNTED = frozenset(
     "number no issue ticket pr pull-request bug task item step part phase adr chapter section "
     "milestone sprint error code page revision appendix figure line".split()
 )
-_ENDS_LEAD = frozenset((",", ";", "(", "\u2013", "\u2014", "because", "since", "so"))
+ENDS_LEAD = frozenset((",", ";", "(", "\u2013", "\u2014", "because", "since", "so"))
 # "From now on the relay …": the subject is still to come.
 _SAYS_WHEN = frozenset((("now", "on"), ("here", "on"), ("today", "on"), ("as", "of")))
 _ENDS_SLOT = frozenset(", ; : ( ) . and but or when while if that which because since so".split())
@@ -158,7 +158,7 @@ class Statement:
         for at, word in enumerate(self.tokens):
             reason = word in _BEGINS_REASON or (word == "that" and self.tokens[at - 1] == "now")
             aside = aside or (reason and len(self.order) > 1)
-            leading = leading and not (word in _ENDS_LEAD and len(self.order) > 1)
+            leading = leading and not (word in ENDS_LEAD and len(self.order) > 1)
             if not (at and (self.tokens[at - 1], word) in _SAYS_WHEN):
                 slot = "" if word in _ENDS_SLOT else SLOTS.get(word, slot)
             following = self.tokens[at + 1] if at + 1 < len(self.tokens) else ""
@@ -311,6 +311,10 @@ class Statement:
     def opening(self) -> frozenset[str]:
         """The words that it begins with, without names."""
         return self.subject - self.names
+
+    @cached_property
+    def canonical_words(self) -> frozenset[str]:
+        return frozenset(map(canonical, self.words))
 
     @cached_property
     def stated(self) -> frozenset[str]:

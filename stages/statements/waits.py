@@ -37,8 +37,11 @@ _IS_LACKING = regex(
     r"|(?:has|have)(?:n['\u2019]t| not) (?:arrived|come))\b",
     re.IGNORECASE,
 )
+LEAVES = ("leave", "holiday", "holidays", "vacation", "sabbatical", "pto")
+"""What somebody is on, or back from, who is away for a time."""
+
 _IS_AWAY = regex(
-    r"\b(?:(?:on|takes) (?:\w+ )?(?:leave|holidays?|vacation|sabbatical)"
+    rf"\b(?:(?:on|takes) (?:\w+ )?(?:{'|'.join(LEAVES)})"
     r"|(?:is|are) (?:away|absent|sick|ill)|off sick|out of office|not back)\b",
     re.IGNORECASE,
 )
@@ -78,7 +81,7 @@ class Wait:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        return frozenset(canonical(word) for one in self._read for word in one.words)
+        return frozenset().union(*(one.canonical_words for one in self._read))
 
     @property
     def topic(self) -> frozenset[str]:

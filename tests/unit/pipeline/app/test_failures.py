@@ -71,7 +71,7 @@ class Desk:
         return answer["hookSpecificOutput"]["additionalContext"]
 
     async def kept(self):
-        scopes = self.hooks.place({"project": self.project}).readable
+        scopes = self.hooks.places.at({"project": self.project}).readable
         return await self.app.archive.latest(scopes, limit=20)
 
 
@@ -127,7 +127,7 @@ async def test_in_a_large_store_it_is_found_too(tmp_path):
     async with at_work(tmp_path) as desk:
         await desk.fails(SLOW)
         await desk.passes(WORKS)
-        scope = desk.hooks.place({"project": desk.project}).project
+        scope = desk.hooks.places.at({"project": desk.project}).project
         captured = desk.app.captures
         for number in range(60):  # several times what any search brings
             text = f"{SLOW} number {number} of suite x{number} ran in {number} s"
@@ -255,7 +255,7 @@ async def test_a_disk_that_hangs_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(failures, "head_commit", lambda root: answers.wait(PATIENCE_S))
     async with at_work(tmp_path) as desk:
         await desk.fails(SLOW)
-        place = desk.hooks.place({"project": desk.project})
+        place = desk.hooks.places.at({"project": desk.project})
         action = Action(tool="Bash", command=WORKS)
         passed = ToolUsed(trace="t", session="s1", client="claude", place=place, action=action)
         try:

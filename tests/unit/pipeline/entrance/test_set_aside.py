@@ -200,7 +200,7 @@ async def test_what_no_person_wrote_is_no_more_kept_from_the_spool_than_from_a_p
 
 def scope_of_nowhere(app):
     """The scope of a prompt that names no directory."""
-    return HookHandler(app).place({}).project
+    return HookHandler(app).places.at({}).project
 
 
 async def test_a_prompt_from_the_spool_is_of_the_project_that_its_session_is_of(tmp_path):
@@ -216,7 +216,7 @@ async def test_a_prompt_from_the_spool_is_of_the_project_that_its_session_is_of(
         entrance.project_dir("s", {}, str(project))
         assert await drain(paths.spool, app, entrance) == 1
         archive = await app.archive.get()
-        scope = entrance.place({"project": str(project)}).project
+        scope = entrance.places.at({"project": str(project)}).project
         assert len(await archive.store.page([scope], limit=9)) == 1
         await app.unload()
 

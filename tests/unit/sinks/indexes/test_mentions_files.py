@@ -9,7 +9,8 @@ HERE = PLACE.readable
 
 def indexed(*memories):
     files = FileIndex()
-    files.build(memories)
+    for memory in memories:
+        files.add(memory)
     return files
 
 

@@ -9,7 +9,8 @@ OTHER = Scope("project", "other")
 
 def made(*memories):
     index = WarningIndex(lambda memory: tuple(memory.content.split()))
-    index.build(memories)
+    for memory in memories:
+        index.add(memory)
     return index
 
 

@@ -1,8 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.models.embedder import Embedder, Encoder
 from tests.stores import make_row
 
 

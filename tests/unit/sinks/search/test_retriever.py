@@ -545,6 +545,20 @@ def test_what_contradicts_is_read_once_and_not_when_time_is_over(embedder: Embed
     assert reranker.shown == []
 
 
+def test_what_was_read_as_an_answer_is_not_read_again_beside_what_it_contradicts(
+    embedder: Embedder,
+) -> None:
+    store = FakeStore(*(f"CI builds run on {ci}." for ci in ("Jenkins", "Woodpecker", "Tekton")))
+    for at in (1, 2):
+        changed = {"contradicts": "m0", "updated_at": NOW + timedelta(days=at)}
+        store.memories[f"m{at}"] = structs.replace(store.memories[f"m{at}"], **changed)
+    reranker = FakeReranker("Woodpecker")
+    asked = structs.replace(QUESTION, text="which CI builds", asked="which CI builds?", limit=9)
+    found = reading(store, embedder, reranker).recall_now(asked).hits
+    assert {hit.memory.id for hit in found} == {"m0", "m1", "m2"}
+    assert len(reranker.shown) == len(set(reranker.shown)) == 3
+
+
 async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Embedder) -> None:
     class Slow(FakeReranker):
         def score(self, question: str, text: str) -> float:

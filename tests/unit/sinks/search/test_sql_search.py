@@ -7,8 +7,7 @@ import pytest
 
 from subcog.bus.values import Query
 from subcog.sinks.models.analyzer import searchable
-from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.models.embedder import Embedder, Encoder
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.retriever import Search
 from subcog.sinks.search.sql_index import SqlIndex

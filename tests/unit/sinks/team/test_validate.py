@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from subcog.bus.anchors import Anchor
 from subcog.bus.values import Encoding, Memory, Provenance, Scope
-from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.models.encoder import Encoder
+from subcog.sinks.models.embedder import Embedder, Encoder
 from subcog.sinks.store.rows import Row, content_hash
 from subcog.sinks.team.validate import OTHERS, InvalidChange, check_found, validate
 from tests.stores import ME, START, make_row

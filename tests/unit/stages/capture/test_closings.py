@@ -182,7 +182,8 @@ LICENCES = memory("The 1.0 release is on hold until the review of licences is fi
 MEWS = memory("waiting on Mews for the prod API key, ticket MW-118820, opened 11 days ago")
 RENE = memory("Rene is on sick leave until the 4th, Sol covers.")
 KAI = memory("Kai is away in Oslo, the audit waits.")
-OVER = (PAPER, LICENCES, MEWS, RENE, KAI)
+ILKE = memory("Ilke is on PTO until the 9th, the DNS record waits.")
+OVER = (PAPER, LICENCES, MEWS, RENE, KAI, ILKE)
 HELD_UP = (UPLOAD, STORE, STAGING, MIGRATION, PAYPAL, APPLE, ATEX, DOMAIN, REVIEW, RUNNER)
 
 
@@ -241,6 +242,7 @@ def test_what_a_blocker_waits_for_is_there_in_whatever_words(said, meant):
         ("Rene is back and forth", []),
         ("Kai is back from Oslo", [KAI]),
         ("Kai is back from Bergen", []),
+        ("Ilke is back from PTO", [ILKE]),
         ("Sol is back", []),
     ],
 )

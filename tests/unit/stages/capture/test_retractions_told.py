@@ -57,6 +57,7 @@ def kept(text: str, known=KNOWN) -> list[str]:
         "we deploy with Flux these days",
         "retention goes from 90 days to 400 days",
         "Wout is back from holiday",
+        "Wout is back from PTO",
         "Wout is back from his parental leave",
     ],
 )

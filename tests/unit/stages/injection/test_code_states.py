@@ -1,5 +1,5 @@
 from subcog.bus.anchors import AnchorState, CodeState
-from subcog.stages.injection.code_states import gone_reason, remark
+from subcog.stages.injection.candidate import gone_reason, remark
 from subcog.stages.text.envelope import MAX_SINCE_CHARS, Note, quote
 from tests.fakes import NOW
 

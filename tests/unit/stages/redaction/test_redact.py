@@ -9,9 +9,9 @@ from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled,
 from subcog.bus.signals import redacted
 from subcog.bus.values import Kept, Provenance, Scope
 from subcog.stages.redaction.admit import detect
-from subcog.stages.redaction.known import MOST, KnownSecrets
 from subcog.stages.redaction.redact import Redactor, redact, release, with_warning
 from subcog.stages.redaction.rules import BadRule, Rule
+from subcog.stages.redaction.values import MOST, KnownSecrets
 from tests.emissions import emitted
 from tests.fakes import make_memory
 

@@ -1,8 +1,8 @@
 import pytest
 
-from subcog.stages.statements.beside import leaves_part
 from subcog.stages.statements.changes import says_lasting, says_new
 from subcog.stages.statements.comparison import claim_of, contradicts, settles
+from subcog.stages.statements.remainder import leaves_clause
 from subcog.stages.statements.statement import Statement
 
 
@@ -168,16 +168,18 @@ def test_what_is_of_the_same_may_still_change():
 
 
 def test_a_change_may_leave_a_part():
-    assert leaves_part(
+    assert leaves_clause(
         "The gateway gives up after 12 s now",
         "The gateway gives up after 8 s, the client retries twice at 7 s",
     )
-    assert leaves_part("We moved from Jest to Vitest in the web package", "We use Jest")
-    assert leaves_part("Signatures are optional except in the API", "All commits must be signed")
-    assert leaves_part("Exception: docs-only PRs need one", "All PRs need two approvals")
-    assert leaves_part("We moved from ArgoCD to Flux", "We deploy with ArgoCD, never with kubectl")
-    assert not leaves_part("We moved from ArgoCD to Flux", "We deploy with ArgoCD")
-    assert not leaves_part(
+    assert leaves_clause("We moved from Jest to Vitest in the web package", "We use Jest")
+    assert leaves_clause("Signatures are optional except in the API", "All commits must be signed")
+    assert leaves_clause("Exception: docs-only PRs need one", "All PRs need two approvals")
+    assert leaves_clause(
+        "We moved from ArgoCD to Flux", "We deploy with ArgoCD, never with kubectl"
+    )
+    assert not leaves_clause("We moved from ArgoCD to Flux", "We deploy with ArgoCD")
+    assert not leaves_clause(
         "Sessions moved to Postgres",
         "Sessions live in Redis, because Memcached lost them at restarts",
     )

@@ -6,12 +6,12 @@ from subcog.stages.statements.outdated import (
     amends,
     contradicted,
     contradictions,
-    leaves_clause,
     outdates,
     planned_for,
     replaces,
     tells_of_others,
 )
+from subcog.stages.statements.remainder import leaves_clause
 from tests.fakes import make_memory
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)

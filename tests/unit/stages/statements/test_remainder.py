@@ -1,8 +1,7 @@
 import pytest
 
-from subcog.stages.statements.beside import leaves_part
 from subcog.stages.statements.comparison import contradicts, settles
-from subcog.stages.statements.remainder import keeps_a_fact
+from subcog.stages.statements.remainder import keeps_a_fact, leaves_clause
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,7 @@ def test_what_states_another_fact_is_contradicted_and_not_replaced(older: str, n
     assert keeps_a_fact(newer, older)
     assert contradicts(newer, older)
     assert not settles(newer, older)
-    assert leaves_part(newer, older)
+    assert leaves_clause(newer, older)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +85,16 @@ def test_what_states_another_fact_is_contradicted_and_not_replaced(older: str, n
             "losing consumers",
         ),
         ("We lint with eslint", "From now on we lint with biome"),
-        ("Deploys go through ArgoCD, which polls every three minutes", "ArgoCD is gone"),
     ],
 )
 def test_what_states_nothing_else_is_replaced(older: str, newer: str) -> None:
     assert not keeps_a_fact(newer, older)
     assert settles(newer, older)
-    assert not leaves_part(newer, older)
+    assert not leaves_clause(newer, older)
+
+
+def test_what_is_replaced_may_have_a_clause_that_is_shown_beside_it() -> None:
+    older, newer = "Deploys go through ArgoCD, which polls every three minutes", "ArgoCD is gone"
+    assert not keeps_a_fact(newer, older)
+    assert settles(newer, older)
+    assert leaves_clause(newer, older)

@@ -1,7 +1,7 @@
 import pytest
 
-from subcog.stages.statements.beside import leaves_part
 from subcog.stages.statements.comparison import contradicts, settles
+from subcog.stages.statements.remainder import leaves_clause
 
 CHANGES = [
     "We'll go with NATS instead of RabbitMQ.",
@@ -25,7 +25,7 @@ CHANGES = [
 )
 def test_what_says_that_it_is_used_is_over(change: str, older: str) -> None:
     assert settles(change, older)
-    assert not leaves_part(change, older)
+    assert not leaves_clause(change, older)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -43,7 +43,7 @@ def test_what_says_that_it_is_used_is_over(change: str, older: str) -> None:
 )
 def test_what_merely_tells_of_it_is_not_replaced(change: str, older: str) -> None:
     assert not settles(change, older)
-    assert leaves_part(change, older)
+    assert leaves_clause(change, older)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_merely_tells_of_it_is_not_replaced(change: str, older: str) -> Non
 )
 def test_the_reason_for_a_change_is_not_replaced_by_it(change: str, older: str) -> None:
     assert not settles(change, older)
-    assert leaves_part(change, older)
+    assert leaves_clause(change, older)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_duty_or_a_note_may_be_over_as_well(change: str, older: str) -> None:
 )
 def test_one_of_several_facts_may_be_over(change: str, older: str) -> None:
     assert contradicts(change, older)
-    assert leaves_part(change, older)
+    assert leaves_clause(change, older)
     assert not settles(change, older)
 
 
@@ -126,7 +126,7 @@ def test_what_a_named_thing_takes_the_place_of_is_one_however_it_looks() -> None
     assert settles(change, "Translations are made with slang")
     for told in ("slang files live in lib/i18n", "The slang upgrade broke the types"):
         assert not settles(change, told)
-        assert not contradicts(change, told) or leaves_part(change, told)
+        assert not contradicts(change, told) or leaves_clause(change, told)
 
 
 def test_a_long_text_that_tells_of_it_among_other_things_is_not_contradicted() -> None:

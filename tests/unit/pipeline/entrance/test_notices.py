@@ -4,7 +4,7 @@ import pytest
 
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.archives import LazyArchive
-from subcog.pipeline.entrance.damage import DamageNotice
+from subcog.pipeline.entrance.notices import MOST_SESSIONS, Afterwards, DamageNotice
 
 PROBLEM = "the database is in use by process 7. Close that program."
 
@@ -56,3 +56,26 @@ async def test_what_comes_back_after_it_was_mended_is_told_again(paths, archive)
         archive.fail(problem)
     await notice.look()
     assert notice.beside(b"{}")[0] == first
+
+
+def test_a_session_is_told_once_beside_its_answer_and_again_if_that_did_not_arrive():
+    afterwards = Afterwards()
+    afterwards.note("a", "subcog: kept")
+    afterwards.note("", "nobody's")
+    assert afterwards.beside("b", b"{}")[0] == b"{}"
+    told, note_again = afterwards.beside("a", b"{}")
+    assert told == b'{"systemMessage": "subcog: kept"}'
+    assert afterwards.beside("a", b"{}")[0] == b"{}"
+    note_again()
+    afterwards.note("a", "subcog: kept", "subcog: another")
+    assert afterwards.beside("a", b"{}")[0] == (
+        b'{"systemMessage": "subcog: kept\\nsubcog: another"}'
+    )
+
+
+def test_only_the_latest_sessions_are_remembered():
+    afterwards = Afterwards()
+    for number in range(MOST_SESSIONS + 1):
+        afterwards.note(str(number), "line")
+    assert afterwards.beside("0", b"")[0] == b""
+    assert afterwards.beside("1", b"")[0]

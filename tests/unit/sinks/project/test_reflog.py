@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from subcog.bus.events import ReviewRequested
 from subcog.bus.values import LEARN
-from subcog.sinks.project import checkouts
-from subcog.sinks.project.checkouts import Checkouts
-from subcog.sinks.project.reflog import Checkout
+from subcog.sinks.project import reflog
+from subcog.sinks.project.reflog import Checkout, Checkouts
 from tests.fakes import NOW, PLACE
 from tests.waiting import PATIENCE_S
 
@@ -23,7 +22,7 @@ async def test_a_disk_that_hangs_is_not_waited_for(hook, monkeypatch):
             answers.wait(PATIENCE_S)
             return super().at(event, said_at)
 
-    monkeypatch.setattr(checkouts, "WITHIN_S", 0.01)
+    monkeypatch.setattr(reflog, "WITHIN_S", 0.01)
     place = replace(PLACE, branch="main")
     event = ReviewRequested(
         trace="t", session="s", client="c", place=place, transcript="", hook=hook

@@ -1,8 +1,13 @@
-"""What was found damaged, or keeps the memories from being loaded, is told in a hook, once."""
+"""What the user is told beside a hook's answer, once.
+
+What was found damaged, or keeps the memories from being loaded; and how a marker ended that had
+been set aside.
+"""
 
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +21,7 @@ from ...sinks.files import replace_file
 from ..app.archives import LazyArchive
 
 LOOK_S = 1.0
+MOST_SESSIONS = 100
 
 
 class DamageNotice:
@@ -78,3 +84,27 @@ def _note_and_find(database: Path, file: Path, problem: str, told: set[str]) -> 
         with contextlib.suppress(OSError):  # then the next daemon tells it again
             replace_file(file, msgspec.json.encode(sorted(still)))
     return tuple(one for one in seen if one not in known | told)
+
+
+class Afterwards:
+    """Lines for the user, by session; of more than ``MOST_SESSIONS`` the oldest are dropped."""
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+
+    def note(self, session: str, *lines: str) -> None:
+        """Have ``lines`` told with the next prompt of ``session``."""
+        if not session or not lines:
+            return
+        known = self._lines.pop(session, ())
+        self._lines[session] = tuple(dict.fromkeys((*known, *lines)))
+        while len(self._lines) > MOST_SESSIONS:
+            self._lines.popitem(last=False)
+
+    def beside(self, session: str, body: bytes) -> tuple[bytes, Callable[[], None]]:
+        """The hook's answer, with what there is to tell.
+
+        The second is to be called where the answer did not reach the user: it is told again then.
+        """
+        lines = self._lines.pop(session, ())
+        return starter.message(lines, body), lambda: self.note(session, *lines)
