@@ -54,7 +54,7 @@ QUERY_S = 10.0
 # So many memories are looked through for the words of a topic that is not in the index.
 _MOST_HOLDING = 100
 # Less would be shown as 0.00. What answers in other words often has no more than .02.
-_LEAST_RECALLED = 0.005
+LEAST_RECALLED = 0.005
 Fields = dict[str, str]
 
 
@@ -146,7 +146,7 @@ class Calls:
             mode=params.mode,
             namespaces=(params.namespace,) if params.namespace else (),
             asked=params.query if params.mode == "hybrid" else "",
-            min_relevance=_LEAST_RECALLED if params.mode == "hybrid" else 0.0,
+            min_relevance=LEAST_RECALLED if params.mode == "hybrid" else 0.0,
             thorough=True,
         )
         event = QueryRequested(trace=self._app.new_id(), query=query)

@@ -11,7 +11,7 @@ from ...bus.events import CaptureRequested
 from ...bus.values import FAILED_COMMAND, Encoding, Memory
 from ..models.embedder import Encoder
 from ..search.index import Index
-from ..search.memory_cache import Fetch
+from ..search.newer_memories import Fetch
 
 # How many of the nearest memories are checked for contradiction, and from which similarity on:
 # "Kim has left, Kar releases from now on" has few words of what it replaces.

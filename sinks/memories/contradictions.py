@@ -20,7 +20,7 @@ from ..models.analyzer import Analyzer
 from ..models.cross_encoder import CrossEncoder
 from ..models.embedder import Encoder
 from ..search.index import Index
-from ..search.memory_cache import Fetch
+from ..search.newer_memories import Fetch
 from .comparison import NEAR, Judge, may_be_denied
 from .lifecycle import Lifecycle
 

@@ -32,7 +32,6 @@ from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
 from ..models import cross_encoder, spelling
 from ..models.embedder import Embedder, Encoder
 from ..search.index import Index
-from ..search.memory_cache import MemoryCache
 from ..search.retriever import Search
 from ..search.sql_index import SqlIndex
 from ..store.errors import StoreUnavailable
@@ -43,6 +42,7 @@ from .capture import CaptureWriter, FindAnchors, no_anchors
 from .comparison import Comparer, Judge
 from .contradictions import Contradictions
 from .lifecycle import Lifecycle
+from .memory_cache import MemoryCache
 from .mention_indexes import FEW, MentionIndexes
 from .use_log import UseLog, count_nothing
 

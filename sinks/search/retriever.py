@@ -21,7 +21,7 @@ from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
 from ..models.embedder import Embedder, EncodedQuery, Encoder
 from .index import Index
-from .memory_cache import Fetch
+from .newer_memories import Fetch, NewerMemories
 from .ranking import Candidate, Ranking
 from .reranking import Reworded, as_read, second_stage, unread, with_reworded
 from .sql_search import search_by_sql
@@ -69,20 +69,11 @@ MOST_WORDINGS = 3
 MOST_REWORDED = 2
 """So many memories of a question are read a second time, with the question in their own words."""
 
-MOST_SUCCESSORS = 8
-"""How often in a row what replaced a memory may have been replaced itself."""
-
-MOST_NEWER = 3
-"""So many of the newest that contradict one memory are brought with it."""
-
 THREADS = 2
 """More searches at once than this only take turns with one interpreter, and all end late."""
 
 RERANKED_AT_ONCE = min(2, os.cpu_count() or 1)
 """So many candidates of a question are reranked at once: the model runs outside the interpreter."""
-
-# By so much in the order what contradicts a memory comes before it.
-_BEFORE = 1e-9
 
 Rank = Callable[[EncodedQuery, datetime], Ranking]
 
@@ -118,6 +109,7 @@ class Search:
         self._fetch = fetch
         self._latest = latest
         self._clock = clock
+        self._newer = NewerMemories(index, fetch, clock)
         self._threads = anyio.CapacityLimiter(THREADS)
         self._thorough = anyio.CapacityLimiter(1)  # leaves the other threads to the prompts
         self._rerankers = ThreadPoolExecutor(THREADS, "rerank")
@@ -142,7 +134,7 @@ class Search:
 
     async def newer(self, memory: Memory) -> Memory | None:
         """The newest of its scope that holds and contradicts ``memory``, as far as is known."""
-        found = await anyio.to_thread.run_sync(self._newer, [memory], [memory.scope])
+        found = await anyio.to_thread.run_sync(self._newer.of, [memory], [memory.scope])
         return next(iter(found.get(memory.id, ())), None)
 
     async def latest(
@@ -253,7 +245,7 @@ class Search:
         relevant = _relevant(candidates, query)
         if self.reranker is None or not query.asked or foreign:
             hits = _in_order(self._hits(relevant), query)
-            return self._with_newer(self._in_force(hits, query), query, 0.0, {}), False
+            return self._current(hits, query, 0.0, {}), False
         top_k, least = _to_rerank(query)
         to_rerank = {one.id for one in candidates[:top_k] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
@@ -264,7 +256,7 @@ class Search:
         reranked, is_cut = self._rerank(read, query, first, until)
         told = (reranked.get(hit.memory.id) or unread(hit, other) for hit in hits)
         found = _in_order([hit for hit in told if _is_relevant(hit, query)], query)
-        return self._with_newer(self._in_force(found, query), query, until, scores), is_cut
+        return self._current(found, query, until, scores), is_cut
 
     def _rerank(
         self, read: Callable[[Hit], Hit], query: Query, hits: Sequence[Hit], until: float
@@ -286,46 +278,17 @@ class Search:
             missing -= sum(hit.relevance >= RERANK_SURE for hit in scored)
         return reranked, False
 
-    def _in_force(self, hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
-        """``hits``, with what replaced a superseded memory in its place; each memory once.
-
-        Who asks which CI we use finds "We use Jenkins", and needs "we moved to GitHub Actions".
-        """
-        if all(hit.memory.superseded_by is None for hit in hits):
-            return tuple(hits)
-        found: dict[str, Hit] = {}
-        for hit in hits:
-            current = self._successor(hit.memory, query)
-            if current is None:
-                continue
-            instead_of = "" if current is hit.memory else hit.memory.id
-            known = found.get(current.id)
-            if known is None or known.relevance < hit.relevance:
-                found[current.id] = replace(hit, memory=current, instead_of=instead_of)
-        return tuple(found.values())
-
-    def _with_newer(
-        self, hits: tuple[Hit, ...], query: Query, until: float, scores: dict[str, float]
+    def _current(
+        self, hits: Sequence[Hit], query: Query, until: float, scores: dict[str, float]
     ) -> tuple[Hit, ...]:
-        """``hits``, and before each what contradicts it, as relevant; at most ``query.limit``.
+        """``hits`` by what holds now: what replaced them, and what contradicts them, first.
 
-        Several may contradict one: first what reads like the answer, if there is time ``until``
-        when to read them, else the newest. And what contradicts may be contradicted itself. Which
-        of them is shown is decided later, where they are beside each other.
+        Of what contradicts one memory first what reads like the answer, if there is time ``until``
+        when to read it, else the newest.
         """
-        newer = {} if query.is_filtered else self._all_newer(hits, query.scopes)
-        if not newer:
-            return hits[: query.limit]
-        found: dict[str, Hit] = {}
-        for hit in hits:
-            line = [hit.memory]
-            for memory in line:
-                beside = self._best_first(newer.get(memory.id, ()), query, until, scores)
-                line += [one for one in reversed(beside) if one not in line]
-            for at, memory in reversed(list(enumerate(line))):
-                one = replace(hit, memory=memory, order=hit.order + at * _BEFORE) if at else hit
-                found.setdefault(memory.id, one)
-        return tuple(found.values())[: query.limit]
+        best_first = partial(self._best_first, query=query, until=until, scores=scores)
+        found = self._newer.instead_of(hits, query)
+        return self._newer.beside(found, query, best_first)[: query.limit]
 
     def _best_first(
         self, newer: Sequence[Memory], query: Query, until: float, scores: dict[str, float]
@@ -341,33 +304,6 @@ class Search:
             scores[one.id] = self.reranker.score(query.asked, as_read(one))
         return sorted(newer, key=lambda one: -scores[one.id])
 
-    def _all_newer(
-        self, hits: Sequence[Hit], scopes: Sequence[Scope]
-    ) -> dict[str, Sequence[Memory]]:
-        """What contradicts each of ``hits``, by its id, and what contradicts those."""
-        newer: dict[str, Sequence[Memory]] = {}
-        known, unread = set[str](), [hit.memory for hit in hits]
-        for _ in range(MOST_SUCCESSORS):
-            known |= {memory.id for memory in unread}
-            found = self._newer(unread, scopes)
-            newer |= found
-            unread = [one for some in found.values() for one in some if one.id not in known]
-        return newer
-
-    def _newer(
-        self, memories: Sequence[Memory], scopes: Sequence[Scope]
-    ) -> dict[str, Sequence[Memory]]:
-        """The newest few that contradict each of ``memories``, by its id, where there are any."""
-        ids = [new for one in memories for new in self._index.contradicted_by(one.id)]
-        older = {memory.id: memory for memory in memories}
-        found: dict[str, list[Memory]] = {}
-        newest = sorted(self._fetch(ids, scopes) if ids else (), key=attrgetter("updated_at"))
-        for memory in reversed(newest):
-            denied = older.get(memory.contradicts or "")
-            if denied is not None and self._outdates(memory, denied):
-                found.setdefault(denied.id, []).append(memory)
-        return {id_: some[:MOST_NEWER] for id_, some in found.items()}
-
     def undenied(
         self,
         memories: Sequence[Memory],
@@ -375,31 +311,12 @@ class Search:
         lifts: Callable[[Memory, Memory, datetime], bool],
     ) -> list[Memory]:
         """Those of ``memories`` of which no newer one that contradicts them ``lifts`` the rule."""
-        newer, now = self._newer(memories, scopes), self._clock()
+        newer, now = self._newer.of(memories, scopes), self._clock()
         return [
             memory
             for memory in memories
             if not any(lifts(one, memory, now) for one in newer.get(memory.id, ()))
         ]
-
-    def _outdates(self, newer: Memory, older: Memory) -> bool:
-        """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""
-        is_later = newer.updated_at >= older.updated_at
-        return is_later and newer.scope == older.scope and newer.holds(self._clock())
-
-    def _successor(self, memory: Memory, query: Query) -> Memory | None:
-        """``memory``, or what replaced it and is valid, within the scopes of ``query``."""
-        for _ in range(MOST_SUCCESSORS):
-            if memory.superseded_by is None:
-                return memory
-            if query.is_filtered or not (
-                after := self._fetch([memory.superseded_by], query.scopes)
-            ):
-                return None
-            memory = after[0]
-            if memory.is_over(self._clock()):
-                return None
-        return None
 
     def _hits(self, candidates: Sequence[Candidate]) -> tuple[Hit, ...]:
         if not candidates:

@@ -1,7 +1,7 @@
 import msgspec
 
 from subcog.bus.values import Scope
-from subcog.sinks.search.memory_cache import MemoryCache
+from subcog.sinks.memories.memory_cache import MemoryCache
 from tests.stores import make_row
 
 HERE, ELSEWHERE = Scope("project", "here"), Scope("project", "elsewhere")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from cachetools import LRUCache
 
 from ...bus.values import Memory, Scope
-
-Fetch = Callable[[Sequence[str], Sequence[Scope]], Sequence[Memory]]
+from ..search.newer_memories import Fetch
 
 CACHE_BYTES = 12_000_000
 """Of memories as MessagePack, which is a third of what they take as objects."""
