@@ -172,6 +172,7 @@ def test_code_is_left_as_it_is(code):
         "< / SYSTEM-REMINDER >",
         f"<{' ' * 9}/\n\t{' ' * 9}subcog-memory>",
         "<system-reminder",
+        "<sys\u034ftem-reminder>",
         "<task-notification>",
         "<subcog-memory>",
         "<function_calls>",
@@ -187,6 +188,7 @@ def test_what_could_be_obeyed_is_made_harmless_once_and_for_all(hostile):
     harmless = neutralise(hostile)
     assert harmless != hostile
     assert neutralise(harmless) == harmless
+    assert "reminder>" not in harmless
     assert [c for c in harmless if c.isalpha()] == [
         c for c in hostile.replace("[2J", "") if c.isalpha()
     ]
