@@ -43,14 +43,14 @@ _TAG = regex(rf"<(\s*+/?\s*+(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.I
 # Agents name their blocks anew all the time, in two words or more. Where such a tag begins a line
 # or is closed it may be a block; elsewhere it is a placeholder. All other tags are code, and stay.
 _BLOCK = regex(
-    r"(?:(^[ \t>*+-]{0,20})|(?<!`))<(/?)"
+    r"<(?<!`<)(/?)"
     r"([A-Za-z][A-Za-z0-9]{0,30}(?:[_-][A-Za-z0-9]{1,30}){1,6}|env|permissions|functions?|claudeMd)"
-    r"(?=[\s/>])([^<>\n]{0,200})>",
-    re.MULTILINE,
+    r"(?=[\s/>])([^<>\n]{0,200})>"
 )
+_LEAD_CHARS = 20
 _SPECIAL = regex(
     r"<(\|[^<>\n]{1,40}\||(?:start|begin|end)_of_\w{1,20})>|\[(/?INST)\]|<<(/?SYS)>>"
-    r"|(?<!\w)<(/?s)>"
+    r"|<(/?s)>(?<!\w<s>)"
 )
 _TURN = regex(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
 
@@ -241,15 +241,20 @@ def neutralise(text: str) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    closed = {tag[3].casefold() for tag in _BLOCK.finditer(text) if tag[2]}
+    closed = {tag[2].casefold() for tag in _BLOCK.finditer(text) if tag[1]}
 
     def harmless(tag: re.Match[str]) -> str:
-        lead, slash, name, rest = tag.groups()
-        if lead is None and name.casefold() not in closed:
-            return tag[0]
-        return f"{lead or ''}‹{slash}{name}{rest}›"
+        is_block = tag[2].casefold() in closed or _begins_line(text, tag.start())
+        return f"‹{tag[0][1:-1]}›" if is_block else tag[0]
 
     return _BLOCK.sub(harmless, text)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether before ``at`` there is no more than the sign of a quotation or an item of a list."""
+    start = max(0, at - _LEAD_CHARS)
+    _, line_end, lead = text[start:at].rpartition("\n")
+    return (bool(line_end) or not start) and not lead.strip(" \t>*+-")
 
 
 def _without_brackets(special: re.Match[str]) -> str:
