@@ -18,8 +18,9 @@ _JOINED = (
     r"\U00010a00-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff"
 )
 _SYMBOLS = r"#*0-9\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+# The character comes before what is looked back at: a set is found faster than a place.
 IDLE = (
-    rf"(?<![{_SYMBOLS}])[\ufe0e\ufe0f]"
-    rf"|(?<![{_JOINED}])(?<![{_SYMBOLS}]\ufe0f)[\u200c\u200d]"
+    rf"[\ufe0e\ufe0f](?<![{_SYMBOLS}].)"
+    rf"|[\u200c\u200d](?<![{_JOINED}].)(?<![{_SYMBOLS}]\ufe0f.)"
 )
 """A joiner or selector that changes nothing, or another one after one, in a text without HIDDEN."""

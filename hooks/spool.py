@@ -38,9 +38,9 @@ INVISIBLE = re.compile(
 LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 SYMBOLS = r"[#*0-9\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 IDLE = re.compile(
-    rf"(?<!{SYMBOLS})[\ufe0e\ufe0f]|(?<!{SYMBOLS}\ufe0f)(?<![\u0600-\u109f\u1780-\u1cff\u203c\u2049"
-    r"\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff"
-    r"\U0001e900-\U0001e95f\U0001f000-\U0001faff])[\u200c\u200d]"
+    rf"[\ufe0e\ufe0f](?<!{SYMBOLS}.)|[\u200c\u200d](?<!{SYMBOLS}\ufe0f.)(?<![\u0600-\u109f"
+    r"\u1780-\u1cff\u203c\u2049\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
+    r"\U00010a00-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff].)"
 )
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 MOST_GIVEN = 32
