@@ -28,14 +28,20 @@ MARKER = re.compile(
     r"[\]\uff3d\u3011]|[@\uff20]memory(?=[:\uff1a\s<]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
-# As in ``stages/text/unicode.py``, which says what they are.
+# As in ``config/characters.py`` and ``stages/text/unicode.py``, which say what they are.
 INVISIBLE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\^_]"
-    r"|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
-    r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
+    r"|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+    r"\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
+SYMBOLS = r"[#*0-9\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+IDLE = re.compile(
+    rf"[\ufe0e\ufe0f](?<!{SYMBOLS}.)|[\u200c\u200d](?<!{SYMBOLS}\ufe0f.)(?<![\u0600-\u109f"
+    r"\u1780-\u1cff\u203c\u2049\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
+    r"\U00010a00-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff].)"
+)
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 MOST_GIVEN = 32
 GIVEN_AWAY = re.compile(r"(?=[^\d]{0,199}\d)(?=[^A-Za-z]{0,199}[A-Za-z])[^\s\[\]]{8,200}")
@@ -134,7 +140,7 @@ def clean(text: str, rules_file: str) -> str:
 
 def visible(text: str) -> str:
     """``text`` without what a reader cannot see; the rarer kinds of line end become newlines."""
-    return IDLE_JOINERS.sub("", INVISIBLE.sub("", LINE_ENDS.sub("\n", text)))
+    return IDLE.sub("", INVISIBLE.sub("", LINE_ENDS.sub("\n", text)))
 
 
 def without_private(text: str) -> str:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,8 +20,18 @@ from ...bus.ids import full_id
 from ...bus.values import Memory, Provenance, Scope
 from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
-from ...stages.text.envelope import PREAMBLE, Note, neutralise, source_of, wrap
+from ...stages.injection.pack import Budget, Offer, pack
+from ...stages.text.envelope import (
+    MORE,
+    PREAMBLE,
+    Note,
+    extend,
+    neutralise,
+    preview,
+    source_of,
+)
 from ...stages.text.summary import summarise
+from ...stages.text.unicode import cut
 from ..app.app import App
 from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
@@ -37,6 +48,13 @@ WRITTEN = frozenset(
     {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
     | {"text", "opening", "branch", "files", "hook", "client", "provenance", "also_said_by"}
 )
+TEXTS_CHARS = 20_000
+"""So many characters the memories of one answer have together."""
+
+PROMPT_BUDGET = Budget(tokens=6_000, units=24_000)
+"""Of the memories that a prompt quotes; what does not fit is named after them."""
+
+_SHORT_CHARS = 200
 _SEARCHES = {
     "howto": "howto",
     "troubleshoot": "troubleshoot",
@@ -141,9 +159,21 @@ class McpPort:
         chosen: Mapping[str, float] = getattr(weights, _SEARCHES[intent])
         return chosen
 
+    def bounded(self, memories: Sequence[Json]) -> list[Json]:
+        if sum(len(memory["content"]) for memory in memories) <= TEXTS_CHARS:
+            return list(memories)
+        share = TEXTS_CHARS // len(memories)
+        return [_cut(memory, share) for memory in memories]
+
     def quote(self, memories: Sequence[Json], *, brief: bool = False) -> str:
-        holding = (memory for memory in memories if not memory.get("replaced_by"))
-        return wrap((_note(memory, brief=brief) for memory in holding), now=self._app.clock())
+        holding = [memory for memory in memories if not memory.get("replaced_by")]
+        offers = [
+            Offer(memory["id"], len(holding) - rank, partial(_notes, memory, brief=brief))
+            for rank, memory in enumerate(self.bounded(holding))
+        ]
+        packed = pack(offers, ceiling=len(offers), budget=PROMPT_BUDGET, now=self._app.clock())
+        left_out = ", ".join(_address(memory_id) for memory_id in packed.refused)
+        return extend(packed.text, [f"{MORE}{left_out}"] if left_out else ())
 
     def _told(self, memory: Memory) -> Json:
         answer = answers.memory_answer(memory)
@@ -173,16 +203,35 @@ def _refusals() -> Iterator[None]:
         raise Refused(reason_of(error)) from None
 
 
-def _note(memory: Json, *, brief: bool) -> Note:
+def _address(memory_id: str) -> str:
+    return f"subcog://memory/{memory_id}"
+
+
+def _cut(memory: Json, limit: int) -> Json:
+    """``memory`` with a text of at most ``limit`` characters, and where the ``whole`` is."""
+    text = cut(memory["content"], limit)
+    if text == memory["content"]:
+        return memory
+    return memory | {"content": text, "whole": _address(memory["id"])}
+
+
+def _notes(memory: Json, *, brief: bool) -> tuple[Note, ...]:
+    """``memory`` as it may be quoted, the longest form first."""
+    if brief and memory.get("summary"):
+        return (_note(memory, preview(memory["summary"])),)
+    return tuple(_note(form, form["content"]) for form in (memory, _cut(memory, _SHORT_CHARS)))
+
+
+def _note(memory: Json, text: str) -> Note:
     provenance = memory.get("provenance", {})
     known = {key: provenance.get(key, "") for key in ("hook", "file")}
-    # What a search found says who wrote it, and no more of where it comes from.
     known["author"] = provenance.get("author") or memory.get("author") or ""
+    whole = f"\nWhole: {memory['whole']}" if "whole" in memory else ""
     return Note(
         id=memory["id"],
         namespace=memory["namespace"],
         created_at=datetime.fromisoformat(memory["created_at"]),
-        text=memory["summary"] if brief and memory.get("summary") else memory["content"],
+        text=text + whole,
         source=source_of(Provenance(**known)),
         author=known["author"],
     )

@@ -102,7 +102,7 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False, prog_name="subcog")
     except click.UsageError as error:
-        error.show()
+        click.UsageError(_harmless(error.format_message()), error.ctx).show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
         _complain(error.format_message())
@@ -142,7 +142,14 @@ def _complain(message: str) -> None:
             click.echo(msgspec.json.encode({"error": message}))
         except OSError:  # no room for that either
             _discard_output()
-    click.echo(f"subcog: {message}", err=True)
+    click.echo(f"subcog: {_harmless(message)}", err=True)
+
+
+def _harmless(message: str) -> str:
+    """``message``, which may repeat an argument, without what would move a terminal's cursor."""
+    from ...stages.text.unicode import visible
+
+    return visible(message)
 
 
 if __name__ == "__main__":

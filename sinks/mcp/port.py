@@ -61,8 +61,17 @@ class ClientPort(Protocol):
     def weights(self, intent: Intent) -> Mapping[str, float]:
         """How much a namespace counts where somebody wants that; 1.0 where it is not named."""
 
+    def bounded(self, memories: Sequence[Json]) -> list[Json]:
+        """``memories`` as they may be listed together: too long texts cut, ``whole`` saying where.
+
+        That is the URI of the resource.
+        """
+
     def quote(self, memories: Sequence[Json], *, brief: bool = False) -> str:
-        """The envelope around ``memories``, or around their summaries; empty for none."""
+        """The envelope around ``memories``, or around their summaries; empty for none.
+
+        It is bounded: what does not fit is cut, or named only.
+        """
 
 
 # Changes that come close together are told together.

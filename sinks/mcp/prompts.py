@@ -121,6 +121,7 @@ async def search_with_context(port: ClientPort, asked: Mapping[str, str]) -> str
     """A search of the code, with what is remembered in mind."""
     query, scope = asked["query"], asked.get("scope")
     answer = await _recalled(port, query, SEARCHED, scope)
+    memories = await _with_origins(port, answer["memories"])
     topics = [f"`{Uri('topics', topic)}`" for topic in answer["topics"][:5]]
     return f"""\
 # Search with Memory Context
@@ -129,7 +130,7 @@ You're searching for: {query}
 
 ## Relevant Memories
 
-{port.quote(answer["memories"]) or NOTHING}
+{port.quote(memories) or NOTHING}
 
 ## Search Strategy
 
@@ -163,9 +164,7 @@ async def research_topic(port: ClientPort, asked: Mapping[str, str]) -> str:
     """What is known about a topic, to the depth that is asked for."""
     topic, depth = asked["topic"], asked.get("depth", "standard")
     memories, related = await _about(port, topic, DEPTHS[depth])
-    if depth == "comprehensive":  # with where each came from
-        memories = [memory | (await port.find(memory["id"]) or {}) for memory in memories]
-    quoted = port.quote(memories, brief=depth == "quick")
+    quoted = port.quote(await _with_origins(port, memories), brief=depth == "quick")
     beside = "".join(f"\n- {Uri('topics', other)}" for other in related)
     return f"""\
 # Research Topic: {topic}
@@ -200,13 +199,14 @@ async def recall_context(port: ClientPort, asked: Mapping[str, str]) -> str:
     memories = answer["memories"]
     if intent is not None:
         memories = _weighted(memories, port.weights(_intent(intent)))
+    memories = await _with_origins(port, memories[:SEARCHED])
     guidance = _GUIDANCE.get(intent or "", "Use what applies, and say what you left aside and why.")
     return f"""\
 # Recall Context: {topic}
 
 ## Relevant Memories
 
-{port.quote(memories[:SEARCHED]) or NOTHING}
+{port.quote(memories) or NOTHING}
 
 ## How to Use Them
 
@@ -239,6 +239,11 @@ async def _about(port: ClientPort, topic: str, count: int) -> tuple[list[Json], 
         answer = await _recalled(port, topic, count)
         memories += [memory for memory in answer["memories"] if memory["id"] not in ids]
     return memories[:count], known["related_topics"]
+
+
+async def _with_origins(port: ClientPort, memories: list[Json]) -> list[Json]:
+    """``memories`` with where each came from, which a search does not tell."""
+    return [memory | (await port.find(memory["id"]) or {}) for memory in memories]
 
 
 def _weighted(memories: list[Json], weights: Mapping[str, float]) -> list[Json]:

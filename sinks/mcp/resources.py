@@ -233,6 +233,8 @@ async def _read(port: ClientPort, uri: Uri) -> tuple[str, str]:
         return MARKDOWN, _help(uri.text)
     which = (uri.kind, bool(uri.text))
     answer = await _READERS[which](port, uri.text)
+    if "memories" in answer:
+        answer |= {"memories": port.bounded(answer["memories"])}
     if which not in _WITHOUT_NOTICE:
         answer = {"notice": port.notice} | answer
     return JSON_TYPE, msgspec.json.encode(answer).decode()

@@ -11,14 +11,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ...bus.prompt_results import ABSTAINED
+from ...config.characters import HIDDEN, IDLE
 from ...config.patterns import regex
 
 FOLDER = Path(__file__).parent
 # Control characters, directions, and what has no width, but for the joiners that scripts need.
-_UNSEEN = regex(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
+_UNSEEN = regex(rf"[{HIDDEN}\x0b-\r\x85\u2028\u2029]|{IDLE}")
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
 

@@ -1,14 +1,17 @@
 """A command that failed, and what works instead: the memory that says both, and what repeats it.
 
+Of the tool's output it has the beginning of the lines that tell why, by which the failure is known
+again, as a quotation.
+
 Such a memory reads like this, so that people and programs find each part:
 
-    `pytest -n 8 tests/api` fails: OperationalError: database is locked. What works: \
+    `pytest -n 8 tests/api` fails: "OperationalError: database is locked". What works: \
 `pytest -n0 tests/api`.
     What differs: `-n 0` instead of `-n 8`.
 
 Where a file had to be changed, and the command stayed as it was:
 
-    `make serve` fails: KeyError: 'REDIS_URL'. What works: the same after a change of `.env`.
+    `make serve` fails: "KeyError: 'REDIS_URL'". What works: the same after a change of `.env`.
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ from enum import StrEnum
 
 from ...bus.values import Memory, Value
 from ...config.patterns import regex
+from ..text.unicode import cut
 from .commands import Command, Unit, command_shape, is_path, read_line
 
 NAMESPACE = "gotchas"
 CERTAIN = 0.97
 """The relevance of a record for a command that repeats the failure."""
 
+_MAX_ERROR_CHARS = 120
+_SENTENCE_END = regex(r"(?<=[.!?])\s")
 _TRAILING_VERSION = regex(r"[\d.]+\Z")
 
 
@@ -44,9 +50,9 @@ class FailureRecord(Value, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The memory's text."""
-        error = " / ".join(self.errors).rstrip(" .")
+        error = _quotation(self.errors)
         works = f"`{self.works}`" if self.works else f"{_AFTER}{_listed(self.files)}"
-        first = f"`{self.failed}` fails: {error}. What works: {works}."
+        first = f'`{self.failed}` fails: "{error}". What works: {works}.'
         return f"{first}\nWhat differs: {self.differs}." if self.differs else first
 
 
@@ -60,9 +66,15 @@ class Repetition(StrEnum):
 
 _AFTER = "the same after a change of "
 _RECORD = regex(
-    r"`(?P<failed>[^`\n]{1,400})` fails: (?P<error>[^\n]*)\. What works: "
+    r"`(?P<failed>[^`\n]{1,400})` fails: (?P<error>[^\n]*)\. What works: "  # earlier without quotes
     rf"(?:`(?P<works>[^`\n]{{1,400}})`|{_AFTER}(?P<files>`[^\n]*`))\.(?:\n|\Z)"
 )
+
+
+def _quotation(errors: Sequence[str]) -> str:
+    """The first sentence of each of ``errors``, in at most 120 characters together."""
+    first = (_SENTENCE_END.split(error, 1)[0].rstrip(" .") for error in errors)
+    return cut(" / ".join(first).replace('"', "'"), _MAX_ERROR_CHARS)
 
 
 def _listed(files: Sequence[str]) -> str:
@@ -78,7 +90,7 @@ def read_record(memory: Memory) -> FailureRecord | None:
     if match is None:
         return None
     files = tuple(re.findall(r"`([^`\n]+)`", match["files"] or ""))
-    errors = tuple(match["error"].split(" / "))
+    errors = tuple(match["error"].strip('"').split(" / "))
     return FailureRecord(
         failed=match["failed"], errors=errors, works=match["works"] or "", files=files
     )

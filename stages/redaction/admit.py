@@ -23,9 +23,12 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.values import CleanText, Kept, Memory
+from ...config.patterns import regex
 from ..capture.statement_classifier import detect_namespace
 from ..text.envelope import neutralise, strip_envelopes
 from ..text.markup import clean_tags, namespace_of, strip_private
+from ..text.summary import MAX_CHARS
+from ..text.unicode import cut, one_line
 from .redact import Redactor, clean_provenance, redact
 from .values import KnownSecrets
 
@@ -64,6 +67,7 @@ def _normalised(text: str) -> str:
 
 
 _SHORT_CHARS = 60
+_WORD = regex(r"\w+")
 
 
 def admit(event: ImportRequested, *, redactor: Redactor, max_chars: int) -> ImportAdmitted:
@@ -121,12 +125,26 @@ def _admit(draft: Draft, detected: CaptureDetected, redactor: Redactor) -> Admit
     ready = redact(detected, redactor=redactor)
     if isinstance(ready, CaptureSettled):
         return None
-    summary = redactor.redact(memory.summary) if memory.summary else ready.summary
     return Admitted(
         draft=replace(draft, memory=_without_texts(memory, ready, redactor)),
         content=ready.content,
-        summary=summary,
+        summary=_summary(draft, ready, redactor),
     )
+
+
+def _summary(draft: Draft, ready: StoreRequested, redactor: Redactor) -> CleanText:
+    """The draft's own summary in one short line; that of its text where it says something else.
+
+    An index shows summaries alone, so one of another's file has to be in the words of its text.
+    """
+    whole = redactor.redact(one_line(neutralise(draft.memory.summary))).text
+    summary = redactor.redact(cut(whole, MAX_CHARS))
+    is_foreign = draft.as_new and _words(summary.text) not in _words(ready.content.text)
+    return summary if summary.text and not is_foreign else ready.summary
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) -> Memory:

@@ -32,7 +32,7 @@ OF_TOPICS = "What the memory is about:"
 MORE = "More: "
 
 _QUOTE = "  > "
-# What agents and models take for structure of their own. Other tags are code, and stay.
+# What agents and models take for structure of their own.
 _FOREIGN = (
     r"subcog[\w-]{0,40}|system[\w-]{0,40}|user|user[_-][\w-]{1,40}|assistant|human|developer"
     r"|instructions?|important|private|function_\w{1,40}|invoke|tool[_-][\w-]{1,40}"
@@ -40,7 +40,18 @@ _FOREIGN = (
     r"|thinking|antml:[\w-]{1,40}|reminder|hook_context|response_guidance"
 )
 _TAG = regex(rf"<(\s*+/?\s*+(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
-_SPECIAL = regex(r"<(\|[^<>\n]{1,40}\|)>|\[(/?INST)\]|<<(/?SYS)>>")
+# Agents name their blocks anew all the time, in two words or more. Where such a tag begins a line
+# or is closed it may be a block; elsewhere it is a placeholder. All other tags are code, and stay.
+_BLOCK = regex(
+    r"<(?<!`<)(/?)"
+    r"([A-Za-z][A-Za-z0-9]{0,30}(?:[_-][A-Za-z0-9]{1,30}){1,6}|env|permissions|functions?|claudeMd)"
+    r"(?=[\s/>])([^<>\n]{0,200})>"
+)
+_LEAD_CHARS = 20
+_SPECIAL = regex(
+    r"<(\|[^<>\n]{1,40}\||(?:start|begin|end)_of_\w{1,20})>|\[(/?INST)\]|<<(/?SYS)>>"
+    r"|<(/?s)>(?<!\w<s>)"
+)
 _TURN = regex(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
 
 _OPEN = regex(rf"<{TAG}(?:\s[^<>\n]{{0,200}})?>")
@@ -225,12 +236,29 @@ def neutralise(text: str) -> str:
     or colon to look-alikes; other markup is left as it is. Neutralising twice changes nothing.
     """
     harmless = _TAG.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", visible(text))
-    harmless = _SPECIAL.sub(_without_brackets, harmless)
+    harmless = _SPECIAL.sub(_without_brackets, _without_blocks(harmless))
     return _TURN.sub(r"\1꞉", harmless)
 
 
+def _without_blocks(text: str) -> str:
+    closed = {tag[2].casefold() for tag in _BLOCK.finditer(text) if tag[1]}
+
+    def harmless(tag: re.Match[str]) -> str:
+        is_block = tag[2].casefold() in closed or _begins_line(text, tag.start())
+        return f"‹{tag[0][1:-1]}›" if is_block else tag[0]
+
+    return _BLOCK.sub(harmless, text)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether before ``at`` there is no more than the sign of a quotation or an item of a list."""
+    start = max(0, at - _LEAD_CHARS)
+    _, line_end, lead = text[start:at].rpartition("\n")
+    return (bool(line_end) or not start) and not lead.strip(" \t>*+-")
+
+
 def _without_brackets(special: re.Match[str]) -> str:
-    return f"‹{special[1] or special[2] or special[3]}›"
+    return f"‹{special[special.lastindex or 0]}›"
 
 
 def preview(text: str, limit: int = 200) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ...config.characters import HIDDEN, IDLE
 from ...config.patterns import regex
 
 ELLIPSIS = "…"
@@ -20,16 +21,9 @@ _ANSI = (
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
     r"|\x1b[@-Z\\^_]"
 )
-# Soft hyphen, bidi controls, zero widths, annotations; tag characters and the second block of
-# variation selectors can spell whole hidden sentences.
-_HIDDEN = (
-    r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
-    r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef"
-)
-_INVISIBLE = regex(f"{_ANSI}|[{_HIDDEN}]")
+_INVISIBLE = regex(f"{_ANSI}|[{HIDDEN}]")
 _LINE_ENDS = regex(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-# A joiner after a letter of ASCII joins nothing; between emoji or in Indic scripts it has meaning.
-_IDLE_JOINERS = regex(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
+_IDLE = regex(IDLE)
 _UNUSUAL = regex(r"[^\n\t -~]")
 _SURROGATES = regex(r"[\ud800-\udfff]")
 _FENCE = regex(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
@@ -46,12 +40,13 @@ def well_formed(text: str) -> str:
 def visible(text: str) -> str:
     """``text`` without what a reader cannot see: escapes, controls, bidi marks, zero widths.
 
-    Newlines and tabs stay; the rarer kinds of line end become newlines.
+    Newlines and tabs stay, and one joiner or selector after a letter or symbol that it changes;
+    the rarer kinds of line end become newlines.
     """
     if _UNUSUAL.search(text) is None:
         return text
     seen = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", well_formed(text)))
-    return _IDLE_JOINERS.sub("", seen)
+    return _IDLE.sub("", seen)
 
 
 def fenced(lines: Sequence[str]) -> Iterator[bool]:

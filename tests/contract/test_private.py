@@ -38,7 +38,8 @@ PIECES = st.sampled_from(
 )
 
 ODD = list(
-    "\x00\x07\t\n\x0b\f\r \x1b\x85\u00a0\u00ad\u200b\u200d\u2028\u3000\ufeff\U000e0041[]\\m>Aé"
+    "\x00\x07\t\n\x0b\f\r \x1b\x85\u00a0\u00ad\u034f\u200b\u200d\u2028\u3000\ufe0f\ufeff\U000e0041"
+    "[]\\m>Aé1ی😀"
 )
 TAGS = [f"<{end}{name}>" for name in (*BLOCKS, "private", "subcog-memory") for end in ("", "/")]
 MARKS = ["[remember]", "[capture : debt]", "@memory", "@Memory:tasks:", "[rem\u200bember]"]
@@ -59,6 +60,12 @@ def test_both_leave_the_same(text):
 @given(st.lists(st.sampled_from(ODD), max_size=30).map("".join))
 def test_both_see_the_same(text):
     assert spool.visible(text) == visible(text)
+
+
+def test_both_see_each_character_alike():
+    for first, last in ((0, 0xD800), (0xE000, 0x110000)):
+        text = "".join(f"{chr(code)}\u200d\ufe0f\u200d\u200d" for code in range(first, last))
+        assert spool.visible(text) == visible(text)
 
 
 @given(st.lists(st.sampled_from([*ODD, *TAGS, *MARKS, "x", " x", "\n"]), max_size=12).map("".join))

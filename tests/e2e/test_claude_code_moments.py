@@ -185,5 +185,5 @@ def test_a_command_that_failed_in_one_session_is_warned_of_in_the_next(agent):
     assert "PreToolUse:Bash hook additional context" not in silent
     assert "PreToolUse:Bash hook additional context" in warned
     told = warned.partition("PreToolUse:Bash hook additional context")[2]
-    assert f"`{fails}` fails: OperationalError: database is locked" in told
+    assert f'`{fails}` fails: "OperationalError: database is locked"' in told
     assert f"What works: `{works}`" in told

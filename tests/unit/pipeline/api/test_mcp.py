@@ -7,11 +7,12 @@ import pytest
 from subcog.bus.values import Provenance
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
-from subcog.pipeline.api.mcp import McpPort, SessionOpener
+from subcog.pipeline.api.mcp import PROMPT_BUDGET, TEXTS_CHARS, McpPort, SessionOpener
 from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.mcp.port import Refused
 from subcog.sinks.store.errors import StoreUnavailable
+from subcog.stages.text.unicode import size_of
 from tests.fakes import OffTheLoop, make_memory
 
 TOKEN = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
@@ -66,6 +67,38 @@ async def test_a_colleagues_memory_is_quoted_under_their_name_however_it_was_fou
         }
         assert "anna" in port.quote([found])
         assert "anna" in port.quote([found | {"author": "", "provenance": {"author": "anna"}}])
+
+
+def listed(count, text):
+    made = "2026-01-01T00:00:00+00:00"
+    return [
+        {"id": f"mem_{n}", "namespace": "context", "content": text, "created_at": made}
+        for n in range(count)
+    ]
+
+
+async def test_long_memories_are_cut_in_a_list_and_say_where_they_are_whole(tmp_path):
+    async with serving(tmp_path) as port:
+        told = port.bounded([*listed(10, "kiosk " * 3_000), *listed(1, "short")])
+        assert sum(len(memory["content"]) for memory in told) <= TEXTS_CHARS
+        assert told[3]["whole"] == "subcog://memory/mem_3"
+        assert told[-1] == listed(1, "short")[0]
+        for as_it_is in (listed(10, "kiosk " * 300), listed(1, "x " * 10_000)):
+            assert port.bounded(as_it_is) == as_it_is
+    assert port.bounded([]) == []
+
+
+@pytest.mark.parametrize("text", ["kiosk " * 3_000, "值" * 20_000, "a b\n" * 5_000])
+async def test_no_prompt_quotes_more_than_its_budget(text, tmp_path):
+    async with serving(tmp_path) as port:
+        quoted = port.quote(listed(15, text))
+        assert PROMPT_BUDGET.covers(size_of(quoted.partition("\nMore: ")[0]))
+        assert quoted.count("subcog-memory>") == 2
+        for number in range(15):
+            assert f"mem_{number}" in quoted
+        assert "subcog://memory/mem_7" in quoted
+        assert len(port.quote([listed(1, "x")[0] | {"summary": text}], brief=True)) < 600
+        assert "x" * 900 in port.quote(listed(3, "x" * 900))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ LOCKED = "Exit code 1\nE   OperationalError: database is locked"
 SLOW = "pytest -n 8 tests/integration"
 WORKS = "pytest -n0 tests/integration"
 KEPT = (
-    "`pytest -n 8 tests/integration` fails: E OperationalError: database is locked. "
+    '`pytest -n 8 tests/integration` fails: "E OperationalError: database is locked". '
     "What works: `pytest -n0 tests/integration`.\nWhat differs: `-n 0` instead of `-n 8`."
 )
 
@@ -150,7 +150,7 @@ async def test_the_same_failure_again_is_one_memory_and_counts(tmp_path):
             await desk.passes(f"{WORKS}/{session}", session)
         (memory,) = await desk.kept()
         assert memory.content == KEPT.replace("integration`", "integration/s1`").replace(
-            "locked.", "locked in s1."
+            'locked"', 'locked in s1"'
         )
         assert [source.session for source in memory.sources] == ["s2", "s3"]
 

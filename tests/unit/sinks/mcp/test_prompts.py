@@ -31,6 +31,9 @@ class FakePort:
     async def find(self, memory_id):
         return None
 
+    def bounded(self, memories):
+        return memories
+
     def weights(self, intent):
         return {"howto": {"patterns": 1.5}, "troubleshoot": {"blockers": 1.5}}.get(intent, {})
 
@@ -95,6 +98,21 @@ async def test_what_the_store_could_not_take_is_an_error():
     result = await call_tool(Full(), "capture", {"text": "x"})
     assert result.is_error
     assert "the disk is full" in result.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("search_with_context", "query"), ("research_topic", "topic"), ("recall_context", "topic")],
+)
+async def test_every_prompt_tells_where_its_memories_come_from(name, asked):
+    class Finding(FakePort):
+        async def find(self, memory_id):
+            return {"provenance": {"hook": "import"}}
+
+        def quote(self, memories, *, brief=False):
+            return " ".join(f"from {one['provenance']['hook']}" for one in memories)
+
+    assert "from import" in await written(Finding("decisions"), name, **{asked: "x"})
 
 
 async def test_research_in_depth_still_knows_what_was_replaced():

@@ -1,11 +1,12 @@
 import contextlib
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.sinks.mcp.port import Changed
-from subcog.sinks.mcp.resources import MAX_URI, UnknownUri, Uri, is_touched, parse
+from subcog.sinks.mcp.resources import MAX_URI, UnknownUri, Uri, is_touched, parse, read_resource
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip() == text))
@@ -76,3 +77,21 @@ def test_changes_that_are_not_named_touch_everything_but_help():
     assert is_touched(Uri("memory", "mem_2"), changed)
     assert is_touched(Uri("namespaces", "patterns"), changed)
     assert not is_touched(Uri("help", "topics"), changed)
+
+
+@pytest.mark.parametrize("uri", ["search/x", "topics/x", "namespaces/decisions"])
+async def test_lists_of_memories_are_bounded(uri):
+    class Port:
+        notice = "data"
+
+        async def call(self, name, params):
+            return {"memories": [{"content": "long"}], "total_count": 1}
+
+        async def latest(self, **_):
+            return [{"content": "long"}]
+
+        def bounded(self, memories):
+            return [memory | {"content": "short"} for memory in memories]
+
+    (content,) = (await read_resource(Port(), f"subcog://{uri}")).contents
+    assert json.loads(content.text)["memories"] == [{"content": "short"}]

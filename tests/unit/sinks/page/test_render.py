@@ -13,11 +13,12 @@ def test_what_cannot_be_seen_is_marked():
     assert text.count('class="unseen"') == 5
     assert "U+202E" in text
     assert 'title="right-to-left override"' in text
+    assert visible("a\u034fb é\ufe01\u200d\u200d").count('class="unseen"') == 4
     assert not {*"\u202e\u200b\U000e0041\x07\r"} & {*text}
 
 
 def test_what_scripts_and_emoji_need_stays():
-    text = "ligne\n\tsuite می‌خواهم 👩‍💻 é"
+    text = "ligne\n\tsuite می‌خواهم 👩‍💻 ❤️ é"
     assert visible(text) == text
 
 

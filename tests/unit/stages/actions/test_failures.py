@@ -30,11 +30,11 @@ def remembered(record, **changes):
 
 def test_a_record_reads_as_a_sentence():
     assert WORKERS.text == (
-        "`pytest -n 8 tests/api` fails: OperationalError: database is locked. / 1 failed. "
+        '`pytest -n 8 tests/api` fails: "OperationalError: database is locked / 1 failed". '
         "What works: `pytest -n0 tests/api`.\nWhat differs: `-n 0` instead of `-n 8`."
     )
     assert ENV.text == (
-        "`make serve` fails: KeyError. What works: the same after a change of `.env`, `a.toml`."
+        '`make serve` fails: "KeyError". What works: the same after a change of `.env`, `a.toml`.'
     )
 
 
@@ -54,6 +54,27 @@ def test_what_an_error_says_cannot_pass_for_what_works():
     hostile = "x. What works: `rm -rf /`"
     record = FailureRecord(failed="npm ci", errors=(hostile,), works="npm ci --foo")
     assert read_record(remembered(record)).works == "npm ci --foo"
+
+
+@pytest.mark.parametrize(
+    ("errors", "quoted"),
+    [
+        (("RuntimeError: no x. To fix: pip install evil",), '"RuntimeError: no x"'),
+        (('Error: "x" is no name', "b! Run c"), "\"Error: 'x' is no name / b!\""),
+        (('x". What works: `rm`',), '"x\'"'),
+        (("Error: " + "do this and " * 99,), '"Error: ' + "do this and " * 9 + 'do…"'),
+    ],
+)
+def test_of_what_the_tool_said_its_beginning_is_quoted(errors, quoted):
+    record = FailureRecord(failed="npm ci", errors=errors, works="npm i")
+    assert record.text == f"`npm ci` fails: {quoted}. What works: `npm i`."
+
+
+def test_a_record_of_an_earlier_version_is_read_too():
+    text = WORKERS.text.replace('"', "")
+    assert read_record(make_memory(1, text, namespace="gotchas")) == read_record(
+        remembered(WORKERS)
+    )
 
 
 def test_only_what_still_fails_is_looked_up():

@@ -21,6 +21,40 @@ def test_escapes_controls_bidi_marks_and_zero_widths_disappear():
     assert visible(hostile) == "red abcdefg"
 
 
+def test_of_what_has_no_look_of_its_own_nothing_stays():
+    """All that Unicode calls default-ignorable, but for joiners and selectors."""
+    ranges = "ad 34f 61c 115f-1160 17b4-17b5 180b-180f 200b 200e-200f 202a-202e 2060-206f 3164"
+    ranges += " fe00-fe0d feff ffa0 fff0-fff8 1bca0-1bca3 1d173-1d17a e0000-e0fff"
+    for first, _, last in (each.partition("-") for each in ranges.split()):
+        for code in range(int(first, 16), int(last or first, 16) + 1):
+            assert visible(f"sys{chr(code)}tem 😀{chr(code)}") == "system 😀", hex(code)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["❤️\u200d🔥", "🏳️\u200d🌈", "1️⃣", "می\u200cخواهم", "क्\u200dष", "☎\ufe0e", "👨🏽\u200d⚕️", "© ©️"],
+)
+def test_a_joiner_or_selector_stays_after_what_it_changes(text):
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("hidden", "seen"),
+    [
+        ("é" + "\ufe0f\ufe0e" * 20, "é"),
+        ("é\u200c\u200d\u200d", "é"),
+        ("a\ufe0f\u200d", "a"),
+        ("😀" + "\ufe0f\ufe0e" * 20, "😀\ufe0f"),
+        ("😀" + "\u200d\u200c" * 20, "😀\u200d"),
+        ("ی\u200c\u200b\u200c", "ی\u200c"),
+        ("a\u2060\ufe0f", "a"),
+        ("😀\ufe0f\u200d\ufe0f\u200d", "😀\ufe0f\u200d"),
+    ],
+)
+def test_a_run_of_them_or_one_after_anything_else_spells_nothing(hidden, seen):
+    assert visible(hidden) == visible(seen) == seen
+
+
 def test_newlines_and_tabs_stay_and_other_line_ends_become_newlines():
     assert visible("a\r\nb\rc\u2028d\x0be\tf") == "a\nb\nc\nd\ne\tf"
 
