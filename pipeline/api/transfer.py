@@ -344,6 +344,7 @@ def _exchange(copy: Path, database: Path, aside: Path) -> None:
         raise FileNotFoundError(ENOENT, "the copy of the backup has gone")
     _move(copy, database)
     _uncompacted(database).unlink(missing_ok=True)
+    database.with_name(f"{database.name}.tally").unlink(missing_ok=True)  # the former one's
 
 
 def _put_back(aside: Path, database: Path) -> None:
