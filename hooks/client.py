@@ -285,15 +285,22 @@ class Hook:
         spent_ms = (monotonic() - self.started) * 1000
         arm(setting(self.env, b"SUBCOG_HOOK_START_MS", 1000) - spent_ms)
         answer: bytes | None
-        answer, self.reason = helper("starter").ask(
-            self.exchange,
-            died=not isinstance(failed, (FileNotFoundError, ConnectionRefusedError)),
-            launcher=self.launcher,
-            data=self.data,
-            state=state_folder(self.env),
-            cwd=self.fields[b"cwd"],
-            urgent=self.event in URGENT,
-        )
+        starter, state = helper("starter"), state_folder(self.env)
+        try:
+            answer, self.reason = starter.ask(
+                self.exchange,
+                died=not isinstance(failed, (FileNotFoundError, ConnectionRefusedError)),
+                launcher=self.launcher,
+                data=self.data,
+                state=state,
+                cwd=self.fields[b"cwd"],
+                urgent=self.event in URGENT,
+            )
+        except OutOfTime:
+            disarm()
+            if not starter.has_refused(state):
+                raise
+            answer, self.reason = None, "refused"  # as the one before, which said so too late
         return answer
 
     def exchange(self) -> bytes:
