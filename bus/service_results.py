@@ -165,7 +165,7 @@ class RestoreResult(Result, frozen=True, kw_only=True):
 
     ``forgotten`` and ``forgotten_passages`` are how many of its memories and passages had been
     forgotten since it was made, None where that could not be read; ``brought_back``, whether they
-    are there again.
+    are there again. ``unread_bytes`` of the log beside the backup could not be read.
     """
 
     file: str
@@ -174,16 +174,19 @@ class RestoreResult(Result, frozen=True, kw_only=True):
     forgotten: int | None
     forgotten_passages: int | None
     brought_back: bool
+    unread_bytes: int = 0
 
 
 class ForgottenSince(Result, frozen=True, kw_only=True):
     """``forgotten_since``: what of a backup was forgotten since; None where it cannot be read.
 
-    ``newer`` are the memories of ``here``, how many there are now, that the backup does not have.
+    ``there`` is how many memories the backup has. ``newer`` are those of ``here``, how many there
+    are now, that it does not have.
     """
 
     memories: int | None
     passages: int | None
+    there: int | None = None
     here: int | None = None
     newer: int | None = None
 

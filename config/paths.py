@@ -82,6 +82,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.state / "daemon.log"
 
     @property
+    def refusal(self) -> Path:
+        """A note that a daemon refused to start, for the hooks."""
+        return self.state / "refused"
+
+    @property
     def logs(self) -> tuple[Path, ...]:
         """The log with its rotations, oldest first, whether they exist or not."""
         rotated = (self.log.with_name(f"{self.log.name}.{n}") for n in range(LOG_BACKUPS, 0, -1))

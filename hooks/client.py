@@ -188,7 +188,7 @@ def read_reply(connection: "_socket.socket") -> "tuple[bytes, bool]":
     The body is empty if it is an error or no answer of ours, and then nothing is settled. Raises
     ``Gone`` if the connection ends before it is whole.
     """
-    data = b""
+    data, latest = b"", monotonic() + MAX_WAIT_MS / 1000
     while True:
         while b"\n" not in data and len(data) <= MAX_LINE:
             data = _receive(connection, data)
@@ -199,7 +199,8 @@ def read_reply(connection: "_socket.socket") -> "tuple[bytes, bool]":
         _, status, detail, length = parts
         if status != b"wait":
             break
-        arm(min(int(detail) if detail.isdigit() and len(detail) < 6 else 0, MAX_WAIT_MS))
+        asked_ms = int(detail) if detail.isdigit() and len(detail) < 6 else 0
+        arm(min(asked_ms, (latest - monotonic()) * 1000))
     if status not in (b"ok", b"unsettled") or len(length) > 8 or int(length) > MAX_BODY:
         return b"", False
     while len(data) < int(length):
@@ -284,15 +285,22 @@ class Hook:
         spent_ms = (monotonic() - self.started) * 1000
         arm(setting(self.env, b"SUBCOG_HOOK_START_MS", 1000) - spent_ms)
         answer: bytes | None
-        answer, self.reason = helper("starter").ask(
-            self.exchange,
-            died=not isinstance(failed, (FileNotFoundError, ConnectionRefusedError)),
-            launcher=self.launcher,
-            data=self.data,
-            state=state_folder(self.env),
-            cwd=self.fields[b"cwd"],
-            urgent=self.event in URGENT,
-        )
+        starter, state = helper("starter"), state_folder(self.env)
+        try:
+            answer, self.reason = starter.ask(
+                self.exchange,
+                died=not isinstance(failed, (FileNotFoundError, ConnectionRefusedError)),
+                launcher=self.launcher,
+                data=self.data,
+                state=state,
+                cwd=self.fields[b"cwd"],
+                urgent=self.event in URGENT,
+            )
+        except OutOfTime:
+            disarm()
+            if not starter.has_refused(state):
+                raise
+            answer, self.reason = None, "refused"  # as the one before, which said so too late
         return answer
 
     def exchange(self) -> bytes:

@@ -33,6 +33,8 @@ START_MS = 15_000
 LOOK_S = 1.0
 # How long answers are waited for after the client has said its last.
 LINGER_S = 10.0
+# A daemon that has said nothing for so long is asked whether it lives, and has as long to say it.
+HUNG_S = 5.0
 CHUNK = 1 << 16
 # What a pipe takes without blocking once it takes anything.
 PIPE_CHUNK = 4096
@@ -147,20 +149,9 @@ def split(lines: bytes) -> "list[bytes]":
     return [line + b"\n" for line in lines[:-1].split(b"\n")]
 
 
-def updated(uri: str) -> bytes:
-    """What tells a client to read a resource again."""
-    import json
-
-    said = {"method": "notifications/resources/updated", "params": {"uri": uri}}
-    return json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n"
-
-
-def refusal(request_id: "Id", why: str) -> bytes:
-    """An error in answer to a request."""
-    import json
-
-    error = {"code": -32603, "message": why}
-    return json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode() + b"\n"
+def trouble() -> "Any":
+    """What is needed where the daemon has left or hangs."""
+    return client.helper("mcp_trouble")
 
 
 class Pipe:
@@ -179,6 +170,8 @@ class Pipe:
         self.known: "set[Id]" = set()
         self.answered = False
         self.left_at: "float | None" = None
+        # When something was last said that may not be answered yet.
+        self.said_at: "float | None" = None
 
     # --- the daemon ------------------------------------------------------------------------------
 
@@ -186,6 +179,7 @@ class Pipe:
         """A connection to the daemon that runs. Raises ``OSError``."""
         posix.chdir(self.data)
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        connection.settimeout(HUNG_S)
         connection.connect(b"daemon.sock")
         return connection
 
@@ -218,13 +212,13 @@ class Pipe:
         packed = b"\0".join([key + b"=" + value for key, value in self.fields.items()])
         self.up = bytearray(b"subcog/1 mcp stdio %d 0\n" % len(packed) + packed)
         connection.setblocking(False)
-        self.daemon = connection
+        self.daemon, self.said_at = connection, monotonic()
         lines, self.known = self.memory.again()
         for line in lines:
             self.up += line
         for uri, (watch_id, _) in self.memory.watched.items():
             if watch_id in self.known:  # it may have changed while nobody watched
-                self.down += updated(uri)
+                self.down += trouble().updated(uri)
 
     def drop(self) -> None:
         """The daemon has gone."""
@@ -235,7 +229,9 @@ class Pipe:
         self.told.clear()
         self.memory.digest()
         for request_id in self.memory.worn_out(MAX_TRIES):
-            self.down += refusal(request_id, "subcog's daemon left before it had answered")
+            self.down += trouble().refusal(
+                request_id, "subcog's daemon left before it had answered"
+            )
 
     def retrieve(self) -> None:
         """Find a daemon again, now that one is needed."""
@@ -245,7 +241,21 @@ class Pipe:
         except Unreachable as error:
             why = "subcog does not start (%s); `subcog doctor` says why" % error
             for request_id in self.memory.worn_out(1):
-                self.down += refusal(request_id, why)
+                self.down += trouble().refusal(request_id, why)
+
+    def watch_over(self) -> None:
+        """Answer what waits with an error where the daemon hangs: no request waits for ever."""
+        self.memory.digest()
+        if not self.memory.waits or self.daemon is None:
+            self.said_at = None
+            return
+        if trouble().is_alive(self.dial, self.daemon, self.fields, HUNG_S):
+            self.said_at = monotonic()
+            return
+        why = trouble().hung(self.daemon)
+        for request_id in self.memory.worn_out(1):
+            self.down += trouble().refusal(request_id, why)
+        self.drop()
 
     def look(self) -> None:
         """Take a daemon that somebody else has started, if there is one."""
@@ -267,8 +277,8 @@ class Pipe:
         if self.left_at is None:
             return False
         self.memory.digest()
-        waits = self.memory.waits and monotonic() < self.left_at + LINGER_S
-        return not (waits or self.up or self.down)
+        waits = (self.memory.waits or self.up) and monotonic() < self.left_at + LINGER_S
+        return not (waits or self.down)
 
     def turn(self) -> None:
         """Wait for something to happen, and deal with it."""
@@ -282,7 +292,9 @@ class Pipe:
             wanted = select.POLLIN if len(self.down) < MAX_WAITING else 0
             poll.register(self.daemon.fileno(), wanted | (select.POLLOUT if self.up else 0))
         events = dict(poll.poll(0 if self.is_behind() else self.patience_ms()))
-        if not events:
+        if self.daemon is not None and self.said_at and monotonic() >= self.said_at + HUNG_S:
+            self.watch_over()
+        elif not events:
             self.idle()
         if 1 in events:
             self.write_down()
@@ -297,7 +309,8 @@ class Pipe:
         return bool(heard) and (self.answered or len(heard) > MAX_HEARD)
 
     def patience_ms(self) -> "int | None":
-        waiting = self.left_at is not None or (self.daemon is None and self.memory.misses)
+        missed = self.daemon is None and self.memory.misses
+        waiting = self.left_at is not None or missed or self.said_at is not None
         return int(LOOK_S * 1000) if waiting else None
 
     def idle(self) -> None:
@@ -322,6 +335,7 @@ class Pipe:
             self.retrieve()
         else:
             self.up += lines
+            self.said_at = self.said_at or monotonic()
 
     def write_down(self) -> None:
         del self.down[: posix.write(1, self.down[:PIPE_CHUNK])]
@@ -344,6 +358,7 @@ class Pipe:
             self.lose()
             return
         self.told += chunk
+        self.said_at = monotonic()
         end = self.told.rfind(b"\n", len(self.told) - len(chunk)) + 1
         if not end:
             return

@@ -87,7 +87,7 @@ def ask(
     """
     if not (candidates := launchers(os.fsencode(launcher))) and not died:
         return None, "not_installed"
-    if not urgent and _has_refused(state):
+    if not urgent and has_refused(state):
         return None, "refused"
     try:
         attempt = Start(candidates, data, state, cwd)
@@ -115,7 +115,8 @@ def _ask(exchange: Callable[[], bytes], attempt: Start, died: bool) -> Answer:
             died = True
 
 
-def _has_refused(state: bytes) -> bool:
+def has_refused(state: bytes) -> bool:
+    """Whether a daemon refused to start within ``REFUSED_S``; it notes that itself as well."""
     try:
         noted = os.stat(os.path.join(state, b"refused")).st_mtime
     except OSError:

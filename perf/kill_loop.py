@@ -310,6 +310,8 @@ def run(root: Path, *, markers: int, kills: int, seed: int, kinds: Sequence[str]
     """Rounds of these ``kinds`` until so many markers were sent and so many daemons killed."""
     house = House(root)
     house.env |= DEFAULTS
+    # Where there is a backup, no new database is begun in the place of one that was deleted.
+    house.env["SUBCOG_BACKUP_ENABLED"] = "false"
     loop = Loop(house, seed)
     try:
         while loop.sent < markers or loop.kills < kills:

@@ -162,15 +162,16 @@ async def restore(app: App, backup: Path, *, bring_back: bool = False) -> Restor
 
     What was forgotten since it was made stays forgotten, unless it is to be brought back.
     """
-    async with _checked(app, backup) as copy:
-        return await _swap(app, copy, backup, bring_back)
+    async with _checked(app, backup) as (copy, unread):
+        restored = await _swap(app, copy, backup, bring_back)
+        return replace(restored, unread_bytes=unread)
 
 
 async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
     """How much of ``backup`` was forgotten since it was made, or is newer. Raises ``BadBackup``."""
     from ...sinks.repair.backups import count_returning, read_buried, read_buried_file
 
-    async with _checked(app, backup) as copy:
+    async with _checked(app, backup) as (copy, _):
         archive = app.archive.loaded
         if archive is not None:
             buried = await archive.store.read(read_buried)
@@ -184,39 +185,43 @@ async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
         return ForgottenSince(
             memories=returning.memories,
             passages=returning.passages,
+            there=returning.there,
             here=len(buried.alive),
             newer=returning.newer,
         )
 
 
 @asynccontextmanager
-async def _checked(app: App, backup: Path) -> AsyncIterator[Path]:
+async def _checked(app: App, backup: Path) -> AsyncIterator[tuple[Path, int]]:
     """A private copy of ``backup`` that opens; it is gone at the end. Raises ``BadBackup``.
 
-    There is one at a time, since all have one name, by which ``doctor`` knows what is left of one.
+    And how many bytes of the log beside it cannot be read. There is one at a time, since all have
+    one name, by which ``doctor`` knows what is left of one.
     """
     async with app.opening:
         await app.archive.wait_until_settled()  # what is being opened cannot be replaced
         copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
         try:
-            await _check(app, copy, backup)
-            yield copy
+            yield copy, await _check(app, copy, backup)
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_remove, copy)
 
 
 def _copied(backup: Path, database: Path) -> Path:
-    """A private copy of ``backup`` beside ``database``, whole on disk."""
+    """A private copy of ``backup`` beside ``database``, whole on disk, with the log beside it.
+
+    In that is what a daemon that was killed had not written into the file.
+    """
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if database.exists() and backup.exists() and backup.samefile(database):
+        raise BadBackup(f"{backup} is the database itself, not a backup of it")
     copy = database.with_name(f"{database.name}.restoring")
     _remove(copy)
     try:
-        with backup.open("rb") as source, open(copy, "xb", opener=private_opener) as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-            target.flush()
-            os.fsync(target.fileno())
-            size = target.tell()
+        size = _copy_file(backup, copy)
+        if _wal(backup).exists():
+            _copy_file(_wal(backup), _wal(copy))
     except OSError as error:
         _remove(copy)
         raise BadBackup(f"{backup} cannot be copied ({error.strerror})") from None
@@ -224,6 +229,15 @@ def _copied(backup: Path, database: Path) -> Path:
         _remove(copy)
         raise BadBackup(f"{backup} is empty")
     return copy
+
+
+def _copy_file(source: Path, target: Path) -> int:
+    """Copy ``source`` to a new private file, to the disk; its bytes. Raises ``OSError``."""
+    with source.open("rb") as given, open(target, "xb", opener=private_opener) as copy:
+        shutil.copyfileobj(given, copy, 1 << 20)
+        copy.flush()
+        os.fsync(copy.fileno())
+        return copy.tell()
 
 
 def _wal(database: Path) -> Path:
@@ -236,8 +250,11 @@ def _remove(database: Path) -> None:
     _wal(database).unlink(missing_ok=True)
 
 
-async def _check(app: App, copy: Path, backup: Path) -> None:
-    """Open the copy as the store would, with all its memories; an older one is migrated."""
+async def _check(app: App, copy: Path, backup: Path) -> int:
+    """Open the copy as the store would, with all its memories; an older one is migrated.
+
+    How many bytes of its log cannot be read. Raises ``BadBackup``.
+    """
     from ...sinks.store.errors import StoreUnavailable
 
     store = app.build_store(copy)
@@ -254,6 +271,10 @@ async def _check(app: App, copy: Path, backup: Path) -> None:
         raise BadBackup(str(error).replace(str(copy), str(backup))) from None
     finally:
         await store.close()
+    if (recovery := store.database.recovery) is None:
+        return 0
+    recovery.kept_aside.unlink(missing_ok=True)  # the log beside the backup is as it was
+    return recovery.dropped_bytes
 
 
 async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> RestoreResult:
@@ -323,6 +344,7 @@ def _exchange(copy: Path, database: Path, aside: Path) -> None:
         raise FileNotFoundError(ENOENT, "the copy of the backup has gone")
     _move(copy, database)
     _uncompacted(database).unlink(missing_ok=True)
+    database.with_name(f"{database.name}.tally").unlink(missing_ok=True)  # the former one's
 
 
 def _put_back(aside: Path, database: Path) -> None:

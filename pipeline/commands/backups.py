@@ -41,21 +41,31 @@ def backup_command(file: Path) -> None:
 def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
     """Replace the database by ``backup``; in a terminal somebody is asked, unless ``yes``.
 
-    And where ``bring_back`` is None, what is to become of the forgotten.
+    And where ``bring_back`` is None, what is to become of the forgotten. Where nobody can be asked,
+    a backup with fewer memories than there are now is refused.
     """
     file = {"file": str(backup.absolute())}
     with daemon() as client:
-        if not yes and not is_json() and somebody_is_there():
+        if not yes:
             since = client.call("forgotten_since", ForgottenSince, file, within_s=LONG_S)
-            click.echo(_would_go(since, file["file"]), err=True)
-            confirm("Replace it?")
-            if bring_back is None:
-                bring_back = _asked_to_bring_back(since)
+            if is_json() or not somebody_is_there():
+                _refuse_fewer(since, file["file"])
+            else:
+                click.echo(_would_go(since, file["file"]), err=True)
+                confirm("Replace it?")
+                if bring_back is None:
+                    bring_back = _asked_to_bring_back(since)
         params = file | {"bring_back": bool(bring_back)}
         answer = client.call("restore_backup", RestoreResult, params, within_s=LONG_S)
     if printed_as_json(answer):
         return
     click.echo(f"restored {memories(answer.memories)} from {answer.file}")
+    if answer.unread_bytes:
+        click.echo(
+            f"subcog: {answer.unread_bytes:,} bytes of the log beside it could not be read, and "
+            "what was written in them is missing",
+            err=True,
+        )
     if answer.kept_aside:
         click.echo(f"the former database is kept as {answer.kept_aside}")
     _show_forgotten_since(answer)
@@ -63,11 +73,22 @@ def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
 
 def _would_go(since: ForgottenSince, backup: str) -> str:
     """What a restore of ``backup`` replaces."""
-    here, newer = ("unknown" if n is None else f"{n:,}" for n in (since.here, since.newer))
+    counts = (since.here, since.there, since.newer)
+    here, there, newer = ("unknown" if n is None else f"{n:,}" for n in counts)
     return (
         f"{backup} would replace the database of all projects, which is set aside as a file.\n"
-        f"Memories in it now: {here}; newer than the backup, and gone then: {newer}."
+        f"Memories in it now: {here}; in the backup: {there}; newer than the backup, and gone "
+        f"then: {newer}."
     )
+
+
+def _refuse_fewer(since: ForgottenSince, backup: str) -> None:
+    """Raise for a ``backup`` with fewer memories than there are now."""
+    if since.here is not None and since.there is not None and since.there < since.here:
+        raise click.ClickException(
+            f"{backup} has {memories(since.there)}, and there {'is' if since.here == 1 else 'are'} "
+            f"{since.here:,} now. Nothing was changed; --yes restores it all the same"
+        )
 
 
 def _asked_to_bring_back(since: ForgottenSince) -> bool:

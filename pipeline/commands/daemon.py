@@ -9,6 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from ...bus.service_results import NO_HTTP, StatusResult, StopResult
+from ...config.load import Loaded, SettingsError
+from ...config.paths import Paths
 from ...hooks import client as pipe
 from .shared import (
     call,
@@ -104,7 +107,7 @@ def run() -> None:
     from ..daemon.sockets import AlreadyRunning
 
     paths = our_paths()
-    loaded = our_settings(warn=False)
+    loaded = _settings_or_refusal(paths)
     log = loaded.settings.log
     try:
         log_to(paths.log, log.level, log.format)
@@ -119,16 +122,37 @@ def run() -> None:
         # It may be about to listen, or about to leave: whoever needs a daemon looks again.
         click.echo("a daemon is already running", err=True)
     except OSError as error:
+        _note_refusal(paths)
         if error.errno not in UNWRITABLE:
             raise
+        place = error.filename or paths.data
         # Its client reads this, and tells it.
         click.echo(
-            f"subcog: {error.filename or paths.data} cannot be written ({error.strerror}). Check "
-            f"the permissions of {paths.data} and the free disk space, or set "
+            f"subcog: {place} cannot be written ({error.strerror}). Check "
+            f"the permissions of {place} and the free disk space, or set "
             "SUBCOG_HOME to another directory.",
             err=True,
         )
         sys.exit(1)
+
+
+def _settings_or_refusal(paths: Paths) -> Loaded:
+    """The settings. Raises ``SettingsError``, of which the hooks find a note."""
+    try:
+        loaded = our_settings(warn=False)
+    except SettingsError:
+        _note_refusal(paths)
+        raise
+    with suppress(OSError):
+        paths.refusal.unlink(missing_ok=True)
+    return loaded
+
+
+def _note_refusal(paths: Paths) -> None:
+    """Have the next hooks tell why there is no daemon, though they wait less than this took."""
+    with suppress(OSError):
+        paths.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        paths.refusal.touch(0o600)
 
 
 @click.command()

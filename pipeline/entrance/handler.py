@@ -165,7 +165,7 @@ class HookHandler:
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             self._note_late(event)
-            return self._with_greeting_alone(heard, _unanswered("timeout", payload))
+            return self._with_notices_alone(heard, _unanswered("timeout", payload))
         except (StageFailed, BusClosed, ValueError, RecursionError) as error:
             facts = {"error": type(error).__name__}
             _log.warning("a hook was answered without context after an error", extra=facts)
@@ -175,12 +175,17 @@ class HookHandler:
         """Count a prompt that memories were not searched for in time, for ``subcog doctor``."""
         self.late_prompts += event == "UserPromptSubmit"
 
-    def _with_greeting_alone(self, heard: TranslatedHook, out: HookAnswer) -> HookAnswer:
-        """``out``, which holds nothing, with the session's greeting where that was made in time."""
+    def _with_notices_alone(self, heard: TranslatedHook, out: HookAnswer) -> HookAnswer:
+        """``out``, which holds nothing, with the session's greeting where that was made in time.
+
+        And with what keeps the memories from being loaded, which may be why it is late.
+        """
         if not _is_main_prompt(heard.event, heard.payload):
             return out
         body, take_back = self._greetings.with_prompt(heard.payload.session_id, out.body)
-        return replace(out, body=translate_answer(heard, body), take_back=take_back)
+        body, tell_again = self.damage.beside(body)
+        body, take_back = translate_answer(heard, body), _both(take_back, tell_again)
+        return replace(out, body=body, take_back=take_back)
 
     async def _answer_call(
         self, heard: TranslatedHook, fields: dict[str, str], trace: str

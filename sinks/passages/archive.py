@@ -21,6 +21,7 @@ from ..store.rows import naive
 from ..store.store import Store
 from ..store.tombstones import EVERYWHERE, Print, last_forgotten
 from . import table
+from .ages import Ages
 from .finder import Amends, Finder, never
 from .forgotten import EPOCH, Forgotten, ForgottenPassages, moment_of, one_passage
 from .index import PassageIndex, opening_of
@@ -58,6 +59,7 @@ class PassageArchive:
         self._parts = parts
         self._bounds = bounds
         self._clock = clock
+        self._ages = Ages(store.database.path.with_name(f"{store.database.path.name}.clock"))
         self._index = PassageIndex()
         self._analyzer = Analyzer()
         self._forgotten = ForgottenPassages()
@@ -155,7 +157,7 @@ class PassageArchive:
         return sum(row.passage.id not in there for row in rows)
 
     def _may_keep(self, passage: Passage, before: Collection[Scope]) -> bool:
-        oldest = self._clock() - timedelta(days=self._bounds.days)
+        oldest = (self._ages.now or self._clock()) - timedelta(days=self._bounds.days)
         return passage.said_at >= oldest and not self._forgotten.has(passage, before)
 
     async def _without_forgotten(
@@ -213,8 +215,12 @@ class PassageArchive:
             await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
 
     async def trim(self) -> int:
-        """Delete what is too old, and the oldest sessions of too many; how many passages."""
-        oldest = self._clock() - timedelta(days=self._bounds.days)
+        """Delete what is too old, and the oldest sessions of too many; how many passages.
+
+        What has become too old is so a day later, since the clock may be ahead.
+        """
+        await anyio.to_thread.run_sync(self._ages.look, self._clock())
+        oldest = self._ages.now - timedelta(days=self._bounds.days) if self._ages.now else EPOCH
         left = self._index.passages
         gone: list[tuple[Scope, str]] = []
         for scope, session, episodes in reversed(self._index.sessions(self._index.scopes)):

@@ -211,11 +211,15 @@ class Buried(Struct, frozen=True):
 
 
 class Returning(Struct, frozen=True):
-    """How many memories and passages of a backup were forgotten since, and how many are newer."""
+    """How many memories and passages of a backup were forgotten since, and how many are newer.
+
+    ``there`` is how many memories it has in all.
+    """
 
     memories: int
     passages: int
     newer: int = 0
+    there: int = 0
 
 
 def read_buried(connection: DuckDBPyConnection) -> Buried:
@@ -248,7 +252,7 @@ def count_returning(copy: Path, buried: Buried, now: datetime) -> Returning:
     """How much of ``copy`` was forgotten since. Raises StoreUnavailable."""
     with opened(copy, now) as database, database.reading() as connection:
         found = _Comparison(connection, buried)
-        return Returning(len(found.returning), found.said(), found.newer)
+        return Returning(len(found.returning), found.said(), found.newer, found.there)
 
 
 def carry_over(copy: Path, buried: Buried, now: datetime, *, bring_back: bool) -> Returning:
@@ -294,6 +298,11 @@ class _Comparison:
         self._there = read_buried(connection)
         self.passages = [one for one in buried.passages if one not in self._there.passages]
         self.returning = dict(self._find())
+
+    @property
+    def there(self) -> int:
+        """How many memories the backup has."""
+        return len(self._there.alive)
 
     @property
     def newer(self) -> int:

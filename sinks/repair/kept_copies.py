@@ -75,14 +75,28 @@ def find_copies(database: Path) -> tuple[Copy, ...]:
 
 
 def damage_seen(database: Path) -> tuple[str, ...]:
-    """A sentence for each file that was set aside since it was damaged, oldest first."""
+    """A sentence for each file that was set aside since it was damaged, oldest first.
+
+    And for each note of a log that was deleted.
+    """
     copies = [copy for copy in find_copies(database) if copy.kind.startswith("damaged")]
-    return tuple(
+    damaged = tuple(
         f"a {copy.kind} was found on {copy.at:%Y-%m-%d at %H:%M} UTC, and {_LOST[copy.kind]}. It "
         f"is kept as {copy.file}; `subcog restore latest` brings back the newest backup, and "
         f"`subcog copies --remove {copy.file}` ends this notice once nothing is missing"
         for copy in copies
     )
+    return damaged + tuple(_lost_logs(database))
+
+
+def _lost_logs(database: Path) -> Iterator[str]:
+    for note in sorted(database.parent.glob(f"{database.name}.log-missing-*")):
+        if at := _named_at(note):
+            yield (
+                f"the write-ahead log was deleted before {at:%Y-%m-%d at %H:%M} UTC, and memories "
+                f"that were in it alone are missing: {note.read_text()}. `subcog restore latest` "
+                f"brings back the newest backup, and deleting {note} ends this notice"
+            )
 
 
 def remove_copy(copy: Copy) -> None:

@@ -31,10 +31,12 @@ from .tombstones import Tombstones
 from .wal import (
     Presence,
     Recovery,
+    Tally,
     beginning_of,
     cut_damage,
     find_torn_tail,
     make_room,
+    note_lost_log,
     quarantine_orphan_log,
     wal_of,
 )
@@ -81,6 +83,7 @@ class Database:
         self.path = path
         self.wal = wal_of(path)
         self.presence = Presence(path, self.wal)
+        self.tally = Tally(path)
         # What was done to a damaged log at the last opening; None where it was whole.
         self.recovery: Recovery | None = None
         # Set by a fatal error, after which DuckDB answers nothing until the file is reopened.
@@ -116,9 +119,11 @@ class Database:
         make_room(self.path)
         if lost := quarantine_orphan_log(self.path, self._clock()):
             self._report(lost)
+        before = self.recovery
         root = self._connect_repaired()
         try:
             self._prepare(root)
+            self._compare_tally(root, told=self.recovery is not before)
         except BaseException:
             root.close()
             raise
@@ -146,6 +151,18 @@ class Database:
                 "INSERT INTO store.migrations VALUES (?, ?)", [after, naive(self._clock())]
             )
             root.execute("CHECKPOINT store")
+
+    def _compare_tally(self, root: DuckDBPyConnection, *, told: bool) -> None:
+        """Note that memories went with a deleted log, unless a damage that takes some is told."""
+        missing = self.tally.find_missing(root)
+        if not missing:
+            return
+        if not told:
+            note = note_lost_log(self.path, missing, self._clock())
+            extra = {"missing": missing, "note": str(note)}
+            _log.error("memories are missing: the write-ahead log was deleted", extra=extra)
+        self.tally.clear()
+        self.tally.know(root)
 
     def _connect_repaired(self) -> DuckDBPyConnection:
         for _ in range(_MOST_REPAIRS):
@@ -434,6 +451,7 @@ class Database:
         with self.translating_errors():
             self._unpurged.touch(mode=FILE_MODE)
             self._uncompacted.touch(mode=FILE_MODE)
+            self.tally.clear()
         self._deletions += 1
 
     @property

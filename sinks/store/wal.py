@@ -2,7 +2,8 @@
 
 It happens when the database is opened, and never before a copy of the log was kept. ``repair.py``
 diagnoses and repairs a database that cannot be opened. A ``Presence`` notices that the file or its
-log was taken away while it is open, ``loss_of`` that it was deleted or emptied before.
+log was taken away while it is open, ``loss_of`` that the file was deleted or emptied before, and a
+``Tally`` that the log was.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ import filecmp
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from msgspec import Struct
 
 from ...config.patterns import regex
 from ..files import FILE_MODE, free_name, private_opener
 from .errors import unavailable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _POSITION = regex(r"Corrupt WAL file: entry at byte position (\d+)")
 # An entry is its size and its checksum, 8 bytes each, and then its data. DuckDB names the
@@ -277,6 +282,58 @@ class Presence:
         if self._is_lost:
             is_emptied = loss_of(self._path) == "emptied"
             raise unavailable("emptied" if is_emptied else "gone", self._path)
+
+
+class Tally:
+    """How many memories were ever committed to the file at ``path``, noted beside it.
+
+    Without it nobody could tell that a log was deleted while nobody had the file open: a file
+    without a log is whole. The note holds for the file with the inode that it names.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, path.with_name(f"{path.name}.tally")
+        self._count: int | None = None
+
+    def find_missing(self, connection: DuckDBPyConnection) -> int:
+        """How many memories were noted and are not there, just after the file was opened."""
+        self._count = None
+        count = self.know(connection)
+        try:
+            inode, noted = map(int, self._file.read_text().split())
+        except (OSError, ValueError):
+            return 0
+        return max(0, noted - count) if inode == _inode(self._path) else 0
+
+    def know(self, connection: DuckDBPyConnection) -> int:
+        """How many there are; to be called before more are added. Writer's thread only."""
+        if self._count is None:
+            [(self._count,)] = connection.execute("SELECT count(*) FROM store.memories").fetchall()
+        return self._count
+
+    def add(self, memories: int) -> None:
+        """So many more are committed. Writer's thread only."""
+        if self._count is None:
+            return
+        self._count += memories
+        with (
+            suppress(OSError),  # a full disk: what was noted before that stays true
+            open(self._file, "w", opener=private_opener) as note,
+        ):
+            note.write(f"{_inode(self._path)} {self._count}")
+
+    def clear(self) -> None:
+        """There may be fewer from now on, and that is no loss. Raises ``OSError``."""
+        self._count = None
+        self._file.unlink(missing_ok=True)
+
+
+def note_lost_log(path: Path, missing: int, now: datetime) -> Path:
+    """Leave a note beside the database at ``path`` that so many memories went with its log."""
+    note = free_name(path.with_name(f"{path.name}.log-missing-{now:%Y%m%dT%H%M%S}"))
+    with open(note, "x", opener=private_opener) as file:
+        file.write(f"{missing}")
+    return note
 
 
 def _inode(path: Path) -> int | None:

@@ -232,11 +232,13 @@ class Writer:
             return None
         try:
             with self._database.transaction() as connection:
+                self._database.tally.know(connection)
                 taken = add_first_versions(connection, records)
                 self._database.note_written(connection, records)
-                return taken
         except duckdb.ConstraintException:
             return None
+        self._database.tally.add(len(records))
+        return taken
 
     def _call(self, job: _Job) -> None:
         try:

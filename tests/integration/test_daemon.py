@@ -158,8 +158,11 @@ def test_a_bad_setting_keeps_it_from_starting_and_says_why(house, text, says):
         assert refused.returncode == 1
         assert says in refused.stderr
         assert str(house.paths.config_file) in refused.stderr
+    assert house.paths.refusal.exists(), "a hook that waited less would not be told"
     assert "subcog doctor" in house.prompt(QUESTION)["systemMessage"]
     house.paths.config_file.unlink()
+    house.start()
+    assert not house.paths.refusal.exists()
 
 
 def test_an_unknown_variable_is_a_warning_on_the_command_line_and_in_the_log(house):

@@ -190,8 +190,13 @@ def test_a_restore_says_in_a_terminal_what_would_go_and_asks(house):
     refused = in_terminal(house, "\n", "restore", backup)
     assert refused.returncode == 130
     assert f"{backup} would replace the database" in refused.stderr
-    assert "in it now: 2; newer than the backup, and gone then: 1." in refused.stderr
+    assert (
+        "in it now: 2; in the backup: 1; newer than the backup, and gone then: 1." in refused.stderr
+    )
     assert "nothing was changed" in refused.stderr
+    script = house.run("restore", backup)
+    assert script.returncode == 1
+    assert "has 1 memory, and there are 2 now. Nothing was changed; --yes" in script.stderr
     assert house.ask("get", newer)["content"] == WORDS
 
     assert "restored 1 memory from" in answered(house, "", "restore", backup, "--yes")

@@ -1,6 +1,7 @@
 """Memories in and out, many at a time, through the installed command."""
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -8,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from subcog.sinks.store.wal import wal_of
 from tests.waiting import PATIENCE_S, eventually
 
 from .house import SUBCOG, House
@@ -262,7 +264,7 @@ def test_a_backup_brings_back_what_was_and_keeps_what_is(alone, tmp_path):
     assert alone.ask("history", old)["versions"][0]["version"] == 1
     assert alone.capture("Captured after restoring")["outcome"] == "stored"
 
-    alone.ask("restore", restored["kept_aside"])
+    alone.ask("restore", restored["kept_aside"], "--yes")
     assert lines(alone) == now
     assert (tmp_path / "b.duckdb").stat().st_mode & 0o777 == 0o600
 
@@ -272,8 +274,38 @@ def test_a_backup_survives_a_new_daemon(alone, tmp_path):
     before = lines(alone)
     alone.ask("backup", str(tmp_path / "b.duckdb"))
     alone.capture("Captured after the backup")
-    alone.ask("restore", str(tmp_path / "b.duckdb"))
+    alone.ask("restore", str(tmp_path / "b.duckdb"), "--yes")
     alone.run("daemon", "stop")
+    assert lines(alone) == before
+
+
+def test_the_files_of_a_killed_daemon_are_restored_with_what_its_log_holds(alone, tmp_path):
+    fill(alone)
+    before = lines(alone)
+    pid = alone.pid()
+    alone.kill()
+    alone.wait_until_gone(pid)
+    copy = tmp_path / "copy"
+    shutil.copytree(alone.paths.data, copy, ignore=shutil.ignore_patterns("*.sock"))
+    log = wal_of(copy / alone.paths.database.name)
+    torn = log.read_bytes() + b"\1"
+    log.write_bytes(torn)
+    alone.capture("Captured after the copy was made")
+
+    restored = alone.run("restore", str(copy / alone.paths.database.name), "--yes")
+
+    assert "1 bytes of the log beside it could not be read" in restored.stderr
+    assert lines(alone) == before
+    assert log.read_bytes() == torn
+    assert not list(alone.paths.data.glob("*restoring*"))
+
+
+def test_the_database_itself_is_no_backup(alone):
+    fill(alone)
+    before = lines(alone)
+    refused = alone.run("restore", str(alone.paths.database), "--yes")
+    assert refused.returncode == 1
+    assert "is the database itself" in refused.stderr
     assert lines(alone) == before
 
 

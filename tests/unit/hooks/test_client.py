@@ -243,6 +243,27 @@ def test_time_asked_for_ends_too(workshop):
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_who_asks_for_more_time_again_and_again_is_not_waited_for(workshop):
+    pipe = workshop.root / "hooks" / "client.py"
+    assert "MAX_WAIT_MS = 5000" in pipe.read_text()
+    pipe.write_text(pipe.read_text().replace("MAX_WAIT_MS = 5000", "MAX_WAIT_MS = 500"))
+    ended = threading.Event()
+
+    def again(connection: socket.socket) -> None:
+        for _ in range(600):
+            try:
+                connection.sendall(reply_frame("wait", "400"))
+            except ConnectionError:
+                ended.set()
+                return
+            threading.Event().wait(0.05)
+
+    workshop.daemon(again)
+
+    assert workshop.hook(PAYLOAD).stdout == b""
+    assert ended.wait(30), "it went on waiting"
+
+
 def test_half_a_payload_then_silence_ends_soon_too(workshop):
     daemon = workshop.daemon(OK)
     with subprocess.Popen(

@@ -127,6 +127,12 @@ class Daemon:
         assert (head.kind, head.body) == ("mcp", 0)
         return stream, read_fields(stream.read(head.fields))
 
+    def refuse_status(self):
+        """Take a question whether it lives, and hang up, which is a sign of life."""
+        connection, _ = self._listener.accept()
+        with connection, connection.makefile("rb") as asked:
+            assert read_head(asked.readline()).name == "status"
+
     def leave(self):
         self._listener.close()
         with contextlib.suppress(FileNotFoundError):
@@ -141,9 +147,18 @@ def daemon(tmp_path_factory):
 
 
 @pytest.fixture
-def script(tmp_path):
+def hung_s():
+    """How long the pipe waits before it asks whether the daemon lives."""
+    return PATIENCE_S
+
+
+@pytest.fixture
+def script(tmp_path, hung_s):
     """A copy of the pipe in a folder where no `subcog` is near, which it would start."""
     shutil.copytree(ROOM, tmp_path / "hooks", ignore=shutil.ignore_patterns("__py*"))
+    source = tmp_path / "hooks" / "mcp_pipe.py"
+    assert "HUNG_S = 5.0" in source.read_text()
+    source.write_text(source.read_text().replace("HUNG_S = 5.0", f"HUNG_S = {hung_s}"))
     return str(tmp_path / "hooks" / "mcp_pipe.py")
 
 
@@ -254,6 +269,39 @@ def test_a_request_that_kills_every_daemon_is_answered_with_an_error(daemon, pip
             assert stream.readline() == ask(7)
     told = json.loads(pipe.stdout.readline())
     assert (told["id"], told["error"]["code"]) == (7, -32603)
+
+
+@pytest.mark.parametrize("hung_s", [0.5])
+def test_a_request_to_a_daemon_that_hangs_is_answered_with_what_to_do(daemon, pipe):
+    stream, _ = daemon.accept()
+    with stream:
+        pipe.stdin.write(INITIALIZE)
+        stream.readline()
+        stream.write(answer(1))
+        assert pipe.stdout.readline() == answer(1)
+        pipe.stdin.write(ask(2))
+        told = json.loads(pipe.stdout.readline())
+        assert (told["id"], told["error"]["code"]) == (2, -32603)
+        assert f"kill -9 {os.getpid()}" in told["error"]["message"]
+    daemon.refuse_status()
+    pipe.stdin.write(ask(3))
+    stream, _ = daemon.accept()
+    with stream:
+        assert [stream.readline() for _ in range(2)] == [INITIALIZE, ask(3)]
+        stream.write(answer(1) + answer(3))
+        assert pipe.stdout.readline() == answer(3)
+
+
+@pytest.mark.parametrize("hung_s", [0.5])
+def test_a_daemon_that_takes_long_is_waited_for_as_long_as_it_lives(daemon, pipe):
+    stream, _ = daemon.accept()
+    with stream:
+        pipe.stdin.write(ask(2))
+        assert stream.readline() == ask(2)
+        for _ in range(3):
+            daemon.refuse_status()
+        stream.write(answer(2))
+        assert pipe.stdout.readline() == answer(2)
 
 
 def test_without_a_daemon_there_is_an_error_and_an_exit_code(daemon, pipe, script):

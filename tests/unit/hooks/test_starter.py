@@ -280,6 +280,17 @@ def test_daemon_that_never_listens_holds_the_agent_no_longer_than_the_budget(wor
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_daemon_that_refuses_later_than_the_budget_is_told_by_the_note_that_it_left(workshop):
+    sleepy = workshop.launcher(workshop.root / "sleepy", "#!/bin/sh\nexec sleep 3\n")
+    note = workshop.home / "state" / "refused"
+    note.parent.mkdir(parents=True)
+    note.touch()
+
+    done = workshop.hook(PAYLOAD, launcher=sleepy, SUBCOG_HOOK_START_MS="300")
+
+    assert "does not start" in told(done)
+
+
 def test_data_folder_that_cannot_be_made_is_no_failure(workshop, subcog):
     workshop.home.write_text("a file")
 

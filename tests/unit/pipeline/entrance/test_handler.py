@@ -106,3 +106,24 @@ async def test_a_session_that_is_compacted_in_another_directory_keeps_its_projec
             body = msgspec.json.encode({"session_id": "s", "source": source, "cwd": cwd})
             assert (await entrance.answer("SessionStart", {}, body)).outcome == "passed"
     assert entrance.project_dir("s", {}) == "/p"
+
+
+async def test_why_there_are_no_memories_is_told_beside_an_answer_that_is_late(
+    tmp_path, monkeypatch
+):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    paths.state.mkdir(parents=True)
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    entrance = HookHandler(app)
+
+    async def late(*_):
+        raise TimeoutError
+
+    monkeypatch.setattr(entrance, "_answer_call", late)
+    async with app.running():
+        app.archive.fail("the database is in use by process 7")
+        await entrance.damage.look()
+        body = msgspec.json.encode({"session_id": "s", "prompt": "how do we deploy?"})
+        told, again = [(await entrance.answer("UserPromptSubmit", {}, body)).body for _ in range(2)]
+    assert b"in use by process 7" in told
+    assert b"in use" not in again

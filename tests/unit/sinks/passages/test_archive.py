@@ -276,8 +276,28 @@ async def test_what_is_too_old_is_neither_kept_nor_left(tmp_path, embedder):
         assert await archive.add(talk(RETRIES, "ancient", days_ago=40)) == 0
         await archive.add(talk(RETRIES, "s1", days_ago=20))
         clock.now += timedelta(days=20)
+        assert await archive.trim() == 0, "the clock may be ahead"
+        clock.now += timedelta(days=1)
         assert await archive.trim() == 4
         assert archive.count == 0
+
+
+async def test_a_clock_that_was_ahead_for_less_than_a_day_deletes_nothing(tmp_path, embedder):
+    clock = FakeClock(NOW)
+    bounds = {"clock": clock, "days": 30}
+    async with opened(tmp_path, embedder, **bounds) as archive:
+        await archive.add(talk(RETRIES, "s1", days_ago=5))
+    clock.now += timedelta(days=365)
+    for hours in (0, 12, 11):
+        clock.now += timedelta(hours=hours)
+        async with opened(tmp_path, embedder, **bounds) as archive:
+            assert await archive.add(talk(IDLE, "unread", days_ago=5)) in {4, 0}
+            assert archive.count == 8
+    clock.now = NOW + timedelta(days=1)
+    for _ in range(3):
+        clock.now += timedelta(days=1)
+        async with opened(tmp_path, embedder, **bounds) as archive:
+            assert archive.count == 8
 
 
 async def test_of_too_many_the_oldest_sessions_go(tmp_path, embedder):
@@ -294,7 +314,11 @@ async def test_a_session_is_as_old_as_what_was_said_in_it_last(tmp_path, embedde
         await archive.add(resumed("s1", days_ago=29, after_days=29))
         await archive.add(talk(IDLE, "s2", days_ago=5))
         assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s1", "s2"]
-        clock.now += timedelta(days=26)
+        clock.now += timedelta(days=25)
+        await archive.trim()
+        clock.now += timedelta(days=1)
+        await archive.trim()
+        clock.now += timedelta(days=1)
         assert await archive.trim() == 4
         assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s1"]
 

@@ -1,0 +1,74 @@
+"""The write-ahead log is deleted while nobody has the database open: it is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from subcog.sinks.repair.kept_copies import damage_seen
+from subcog.sinks.store.wal import wal_of
+from tests.stores import HERE, make_row, opened
+
+from .killed import ROOT
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.stores import make_row, make_store
+
+async def main(path):
+    store = make_store(Path(path))
+    await store.open()
+    await store.put([make_row(number) for number in range(3)])
+    await store.checkpoint()
+    await store.put([make_row(number) for number in range(3, 8)])
+    os._exit(9)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def kill(path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=ROOT, check=False)
+
+
+async def test_a_log_that_was_deleted_is_told_until_its_note_is_deleted(tmp_path):
+    path = tmp_path / "s.duckdb"
+    kill(path)
+    wal_of(path).unlink()
+    async with opened(path):
+        pass
+    async with opened(path) as store:
+        await store.put([make_row(20)])
+    [told] = damage_seen(path)
+    assert "log was deleted" in told
+    assert "missing: 5." in told
+    [note] = tmp_path.glob("*.log-missing-*")
+    note.unlink()
+    assert damage_seen(path) == ()
+
+
+async def test_nothing_is_told_where_the_log_is_there_or_was_damaged(tmp_path):
+    kill(tmp_path / "s.duckdb")
+    async with opened(tmp_path / "s.duckdb") as store:
+        await store.forget(make_row(1).memory.id, [HERE])
+    async with opened(tmp_path / "s.duckdb"):
+        pass
+    assert damage_seen(tmp_path / "s.duckdb") == ()
+    kill(tmp_path / "t.duckdb")
+    wal_of(tmp_path / "t.duckdb").write_bytes(b"odd")
+    async with opened(tmp_path / "t.duckdb"):
+        pass
+    [told] = damage_seen(tmp_path / "t.duckdb")
+    assert "damaged log" in told
+
+
+async def test_a_file_that_took_the_place_of_another_is_not_compared_with_it(tmp_path):
+    path = tmp_path / "s.duckdb"
+    kill(path)
+    wal_of(path).unlink()
+    (tmp_path / "copy").write_bytes(path.read_bytes())
+    (tmp_path / "copy").replace(path)
+    async with opened(path):
+        pass
+    assert damage_seen(path) == ()
