@@ -132,7 +132,9 @@ def read_remote(url: str) -> Remote | None:
 
 def _remote(match: re.Match[str], scheme: str) -> Remote | None:
     found, scheme = match.groupdict(), scheme.lower()
-    path = re.sub(r"/{2,}", "/", found["path"].strip("/")).removesuffix(".git").rstrip("/")
+    # Behind the path of a web address may stand a token.
+    path = re.split(r"[?#]", found["path"], maxsplit=1)[0] if scheme in _WEB else found["path"]
+    path = re.sub(r"/{2,}", "/", path.strip("/")).removesuffix(".git").rstrip("/")
     if not (found["host"] and path):
         return None
     # What stands before the host of a web address are credentials.

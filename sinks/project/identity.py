@@ -38,11 +38,18 @@ _log = logging.getLogger(__name__)
 
 
 class Projects:
-    """Places and facts of projects, cached. Safe to use from several threads."""
+    """Places and facts of projects, cached. Safe to use from several threads.
+
+    No scope is named by the end of a remote's address for which ``is_secret`` says so.
+    """
 
     def __init__(
-        self, succession: Succession | None = None, kinship: Kinship | None = None
+        self,
+        succession: Succession | None = None,
+        kinship: Kinship | None = None,
+        is_secret: Callable[[str], bool] = lambda name: False,
     ) -> None:
+        self._is_secret = is_secret
         self._succession = succession or Succession()
         self._kinship = kinship or Kinship()
         self._places: _Cache[_Located] = _Cache()
@@ -99,7 +106,9 @@ class Projects:
         return self._kinship.is_first_telling(found.common)
 
     def _located(self, start: Path) -> _Located:
-        return self._places.get(start, lambda look: _locate(start, look, self._kinship))
+        return self._places.get(
+            start, lambda look: _locate(start, look, self._kinship, self._is_secret)
+        )
 
     def has_origin(self, directory: str) -> bool:
         """Whether clones elsewhere are the same project: it has an origin that is no path here."""
@@ -167,7 +176,9 @@ class Standing(NamedTuple):
     top: str
 
 
-def _locate(start: Path, look: Look, kinship: Kinship) -> _Located:
+def _locate(
+    start: Path, look: Look, kinship: Kinship, is_secret: Callable[[str], bool]
+) -> _Located:
     repository = find_repository(start, look)
     if repository is None:
         return _Located(_of_tree(str(start)), start)
@@ -179,7 +190,7 @@ def _locate(start: Path, look: Look, kinship: Kinship) -> _Located:
             alone = _Located(_of_tree(str(top)), top, repository.branch, origin=tree)
             return _claiming(alone._replace(bound=bound, common=top), kinship)
     is_path = not _is_elsewhere(repository.origin)
-    own = _of_tree(repository.origin) if is_path else _of_remote(repository.origin)
+    own = _of_tree(repository.origin) if is_path else _of_remote(repository.origin, is_secret)
     if not repository.origin or own == tree:
         return _Located(tree, repository.top, repository.branch)
     here = _Located(
@@ -191,7 +202,7 @@ def _locate(start: Path, look: Look, kinship: Kinship) -> _Located:
             look.exists(common / name)
         return _claiming(here, kinship)
     remote = repository.remote
-    before = _of_remote(remote.before) if remote else own
+    before = _of_remote(remote.before, is_secret) if remote else own
     told_apart = remote is not None and not (remote.forge and before == own)
     return here._replace(scope=own, remote=before if told_apart else None, tree=(tree,))
 
@@ -236,8 +247,9 @@ def _shows_kinship_to_path(
     return kinship.knows(own.id) and kinship.admits(own.id, common, owner)
 
 
-def _of_remote(origin: str) -> Scope:
-    return _scope(f"remote:{origin}", origin)
+def _of_remote(origin: str, is_secret: Callable[[str], bool]) -> Scope:
+    name = origin.rsplit("/", 1)[-1]
+    return _scope(f"remote:{origin}", "project" if is_secret(name) else name)
 
 
 def _of_tree(directory: str) -> Scope:

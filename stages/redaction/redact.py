@@ -114,6 +114,10 @@ class Redactor:
         """
         return self.examine(text, known)[0]
 
+    def finds(self, text: str) -> bool:
+        """Whether anything is to be redacted in ``text``."""
+        return bool(self.redact(text).redactions)
+
     def examine(
         self, text: str, known: KnownSecrets | None = None
     ) -> tuple[CleanText, Counter[str]]:

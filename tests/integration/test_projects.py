@@ -100,3 +100,9 @@ def test_a_directory_whose_remote_is_the_path_of_another_project_reads_nothing_o
     assert hostile.ask("list")["memories"] == []
     assert hostile.run("forget", kept["id"]).returncode != 0
     assert hostile.ask("project")["claimed"] == at(house, "victim").ask("project")["project"]
+
+
+def test_a_token_at_the_end_of_the_remote_is_no_part_of_the_projects_name(house):
+    token = "gh" + "p_3tBTOU7njPzQaQs1yCUuHMoveidQfscYstYI"
+    shown = at(house, "one", f"https://git.example.com/a/{token}").ask("project")
+    assert shown["project"].startswith("project-")
