@@ -60,6 +60,7 @@ ORDINARY = [
     "log in with GitHub and SSO, sign in with Google and OAuth2, the user and S3 role",
     "lösenordet är minst 12 tecken, salasana on pakollinen, şifre en az 8 karakter",
     "la parola: prima del 2024, e la parola e2e",
+    "GITHUB_TOKEN=gh" + "p_" + "x" * 36 + " as in the example",
     "user has two folders Entwürfe and &Entw-APw-rfe",
     "the password (hashed with argon2id) column, key (composite) order_id",
     "words = ['sk-', 'pk-'] + ['re_v2', 'abc_1']; path = 'src/api2' + '/users_v3/list'",
