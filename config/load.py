@@ -209,9 +209,13 @@ def _names(table: str, known: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(name.partition(".")[0] for name in inside))
 
 
+# A word that may be a key, which somebody pasted in the wrong place.
+_LIKE_A_KEY = re.compile(r"(?=[A-Za-z_+=~$-]*\d)(?=[\d_+=~$-]*[A-Za-z])[\w+=~$-]{16,}", re.ASCII)
+
+
 def _shown(value: object) -> str:
-    """The beginning of ``value``, without the password that an address in it may hold."""
-    return _cut(without_password(repr(value)[:_MAX_QUOTED]))
+    """The beginning of ``value``, without passwords of addresses and words that may be keys."""
+    return _cut(_LIKE_A_KEY.sub(HIDDEN, without_password(repr(value)[:_MAX_QUOTED])))
 
 
 def _cut(text: str) -> str:
@@ -332,7 +336,11 @@ def _choices(key: str) -> str:
 HIDDEN = "…"
 # scheme://user:password@host; a password may hold anything but the @ that ends it, and libpq takes
 # the last one before the host.
-_IN_URL = re.compile(r"(?<=://)(?P<user>[^:@/?#]*):(?P<password>.*)@(?=[^@]*$)", re.DOTALL)
+# A scheme that is misspelt or missing hides it as well.
+_IN_URL = re.compile(
+    r"(?:(?<=//)|(?<=:/)|\A(?!.*:?//|.*:/))(?P<user>[^:@/?#]*):(?P<password>.*)@(?=[^@]*$)",
+    re.DOTALL,
+)
 # … password=x as a parameter of an address, or in a string of key=value pairs.
 _PARAMETER = re.compile(r"((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)", re.IGNORECASE)
 

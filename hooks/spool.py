@@ -16,7 +16,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -50,14 +50,26 @@ KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
 MAX_PROMPT_CHARS = 200_000
 MAX_ENTRIES = 1000
 MOST_PEELED = 8
+MOST_BEFORE_WRAP = 200
 TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
 UNREADABLE = "what the agent sent of the prompt cannot be read"
 _WIDE = ("\uff3bremember", "\u3010remember", "\uff3bcapture", "\u3010capture", "\uff20memory")
 HINTS = (b"[remember", b"[capture", b"@memory", *(hint.encode() for hint in _WIDE))
+# As in ``stages/redaction/redact.py``: within a word, from literal to literal, comment to comment.
+WRAP = re.compile(
+    r"(?<=[\w./+=$:~-])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n"
+    r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
+)
+TOKEN = re.compile(r"[\w./+=$:~-]{1,200}")
+REST = re.compile(
+    r"(?<=\])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n[ \t>|#]{0,80}[\"']?"
+    r"(?=[^\s\d]{0,199}\d)(?=[^\sa-z]{0,199}[a-z])(?=[^\sA-Z]{0,199}[A-Z])[\w.+=$:~-]{16,4000}"
+)
 # A letter or mark as JSON may write it.
 ESCAPED = re.compile(rb"\\u00([2-7][0-9a-f])")
 
-Rule = tuple[str, "re.Pattern[str]", "int | str"]
+# Its name, its pattern and the group to take out; whether a prefix alone tells what it finds.
+Rule = tuple[str, "re.Pattern[str]", "int | str", bool]
 
 
 class NotKept(ValueError):
@@ -180,6 +192,7 @@ def read_rules(file: str, text: str) -> list[Rule]:
         rules = tomllib.load(source)["rule"]
     if not rules:
         raise ValueError("there are no rules")
+    text += WRAP.sub("", text)
     lower = text.lower()
     return [_usable(rule) for rule in rules if _may_match(rule, text, lower)]
 
@@ -194,21 +207,42 @@ def _usable(rule: dict[str, Any]) -> Rule:
     pattern, group = re.compile(rule["pattern"]), rule.get("group", 0)
     if group not in range(pattern.groups + 1) and group not in pattern.groupindex:
         raise ValueError("a rule names a group that its pattern has not")
-    return rule["name"], pattern, group
+    by_prefix = bool(rule.get("hints")) and not group and rule.get("check", "") in {"", "drawn"}
+    return rule["name"], pattern, group, by_prefix
 
 
-def scrub(text: str, rules: Iterable[Rule]) -> str:
+def scrub(text: str, rules: Sequence[Rule]) -> str:
     """``text`` with every match of a rule, or of the group that the rule names, replaced.
 
-    A long, mixed value that one gives away is replaced wherever else it stands.
+    A long, mixed value that one gives away is replaced wherever else it stands, and a token that
+    is known by its prefix also where a line break cuts it in two.
     """
     found: dict[str, str] = {}
-    for name, pattern, group in rules:
+    for name, pattern, group, _ in rules:
         text = pattern.sub(partial(_replaced, name, group, found), text)
+    text = _without_wrapped(REST.sub("", text), [rule for rule in rules if rule[3]])
     given = [*filter(GIVEN_AWAY.fullmatch, found)][:MOST_GIVEN]
     for value in sorted(given, key=len, reverse=True):
         text = text.replace(value, f"[redacted:{found[value]}]")
     return text
+
+
+def _without_wrapped(text: str, rules: Sequence[Rule]) -> str:
+    kept, end = [], 0
+    for wrap in WRAP.finditer(text) if rules else ():
+        start = max(end, text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - MOST_BEFORE_WRAP)
+        run = TOKEN.match(text, wrap.end())
+        cut = wrap.start() - start
+        if run is None or cut <= 0:
+            continue
+        joined = text[start : wrap.start()] + run[0]
+        for name, pattern, _, _ in rules:
+            token = next((m for m in pattern.finditer(joined) if m.start() < cut < m.end()), None)
+            if token:
+                kept += [text[end : start + token.start()], f"[redacted:{name}]"]
+                end = wrap.end() + token.end() - cut
+                break
+    return "".join([*kept, text[end:]])
 
 
 def _replaced(name: str, group: int | str, found: dict[str, str], match: re.Match[str]) -> str:

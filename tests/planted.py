@@ -162,6 +162,7 @@ SETTINGS = [
     ("secret", "https://api.x.io/v1?token={}&page=2", lambda r: some(r, 20)),
     ("secret", 'const apiKey = "{}";', lambda r: some(r, 20)),
     ("high-entropy", 'BEACON = "{}"', lambda r: some(r, 40)),
+    ("provider-token", "pays with {}", lambda r: "FLW" + "SECK-" + some(r, 32, HEX) + "-X"),
     ("provider-token", "deploys need {}", lambda r: "na" + "pi_" + some(r, 64)),
     ("provider-token", "and {} for the pipeline", lambda r: "CCI" + "PAT_" + some(r, 22) + "_" + some(r, 40, HEX)),
     ("service-key", "datadog: {}", lambda r: some(r, 32, HEX)),

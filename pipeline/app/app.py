@@ -128,11 +128,13 @@ class App:
         self.bus = Bus(grace_s=settings.daemon.drain_s)
         self.archive = LazyArchive()
         self.opening = anyio.Lock()
-        self.projects = Projects(Succession(paths.earlier_scopes), Kinship(paths.kinship))
         self.sessions = Sessions()
         self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
+        self.projects = Projects(
+            Succession(paths.earlier_scopes), Kinship(paths.kinship), self.redactor.finds
+        )
         self.audit_log = AuditLog(paths.state / "audit.jsonl", clock=clock)
         self.degradation_log = DegradationLog(now=time.monotonic)
         self.clean = RedactionCache(self._redacted)

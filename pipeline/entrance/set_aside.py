@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -18,6 +17,7 @@ from msgspec import structs, to_builtins
 from ...bus.events import CaptureRequested, CaptureSettled
 from ...bus.values import Kept
 from ...hooks import spool, starter
+from ...stages.redaction.redact import clean_provenance
 from ..agents.agent import read_payload
 from ..app.app import App
 from .handler import HookAnswer, HookHandler
@@ -69,21 +69,25 @@ async def capture_durably(
         if settled.kept.outcome != "pending":
             return settled
     aside = structs.replace(request, made_from=made_from)
-    reason = await anyio.to_thread.run_sync(_set_request_aside, aside, app.paths.data)
+    reason = await anyio.to_thread.run_sync(_set_request_aside, app, aside)
     kept = Kept(outcome="pending", namespace=request.namespace or "", reason=reason)
     return CaptureSettled(trace=request.trace, kept=kept)
 
 
-def _set_request_aside(request: CaptureRequested, data: Path) -> str:
+def _set_request_aside(app: App, request: CaptureRequested) -> str:
+    namespace, redact = request.namespace, app.redactor.redact
     try:
         cleaned = structs.replace(
             request,
             text=spool.clean(request.text, spool.RULES),
             tags=tuple(spool.clean(tag, spool.RULES) for tag in request.tags),
             summary="",  # made anew
+            # Names and ids: by patterns alone more would be taken for a secret than is one.
+            namespace=namespace and redact(namespace).text,
+            provenance=clean_provenance(request.provenance, redact),
         )
         payload = {"request": to_builtins(cleaned)}
-        spool.write("capture", {b"id": request_id().encode()}, payload, bytes(data))
+        spool.write("capture", {b"id": request_id().encode()}, payload, bytes(app.paths.data))
     except (spool.NotKept, OSError) as error:
         return f"it could not be stored in time, and not be set aside ({error}). Send it again"
     return "it could not be stored in time. It is set aside safely, and stored as soon as possible"

@@ -51,7 +51,8 @@ class Repository(Struct, frozen=True):
     """A working tree: its top, the directory that all its worktrees share, its origin, its branch.
 
     ``origin`` is the normalised remote, "" if there is none; ``branch`` is None when detached.
-    ``remote`` is that remote where it is elsewhere.
+    ``remote`` is that remote where it is elsewhere. ``is_separate`` where ``top`` names a directory
+    of git's that does not name ``top``.
     """
 
     top: Path
@@ -59,6 +60,7 @@ class Repository(Struct, frozen=True):
     origin: str
     branch: str | None
     remote: Remote | None = None
+    is_separate: bool = False
 
 
 def find_repository(start: Path, look: Look) -> Repository | None:
@@ -67,6 +69,26 @@ def find_repository(start: Path, look: Look) -> Repository | None:
         if look.exists(dot_git := top / ".git"):
             return _open(top, dot_git, start, look)
     return None
+
+
+def repository_of(tree: Path, look: Look) -> Path | None:
+    """The repository whose working tree ``tree`` is, as the directory that all worktrees share.
+
+    Where ``tree`` has none: itself if it is a bare repository, or, where nothing is there, the bare
+    one named like it with ``.git``. None where there is neither.
+    """
+    if look.exists(dot_git := tree / ".git"):
+        repository = _open(tree, dot_git, tree, look)
+        return repository.common if repository is not None else None
+    bare = tree if look.exists(tree) else tree.with_name(f"{tree.name}.git")
+    is_there = look.exists(bare / "HEAD") and look.is_directory(bare / "objects")
+    return _real(bare) if is_there else None
+
+
+def is_bare(common: Path, look: Look) -> bool:
+    """Whether the repository at ``common`` says that it has no working tree."""
+    config = read_config(look.text(common / "config", _MAX_CONFIG_BYTES) or "")
+    return config.get("core.bare", "").lower() == "true"
 
 
 class Remote(Struct, frozen=True):
@@ -110,7 +132,9 @@ def read_remote(url: str) -> Remote | None:
 
 def _remote(match: re.Match[str], scheme: str) -> Remote | None:
     found, scheme = match.groupdict(), scheme.lower()
-    path = re.sub(r"/{2,}", "/", found["path"].strip("/")).removesuffix(".git").rstrip("/")
+    # Behind the path of a web address may stand a token.
+    path = re.split(r"[?#]", found["path"], maxsplit=1)[0] if scheme in _WEB else found["path"]
+    path = re.sub(r"/{2,}", "/", path.strip("/")).removesuffix(".git").rstrip("/")
     if not (found["host"] and path):
         return None
     # What stands before the host of a web address are credentials.
@@ -138,7 +162,10 @@ def normalise_remote(url: str, base: Path) -> str:
 
 
 def working_tree_of(directory: str) -> str:
-    """``directory`` without the ``.git`` at its end: a clone's origin names the tree it is of."""
+    """``directory`` without the ``.git`` at its end: a clone's origin names the tree it is of.
+
+    Only a name: whether that is its working tree, ``repository_of`` says.
+    """
     return directory.removesuffix("/.git").removesuffix(".git").rstrip("/") or "/"
 
 
@@ -160,6 +187,8 @@ def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | Non
         origin=normalise_remote(url, top),
         branch=branch_of(head),
         remote=read_remote(url),
+        is_separate=own not in (dot_git, common / "worktrees" / own.name)
+        and "core.worktree" not in config,
     )
 
 

@@ -22,7 +22,7 @@ from ...bus.prompts import ProjectFacts
 from ...bus.values import Place, Scope
 from ...config.patterns import regex
 from ..files import Look, Stamp, replace_file, unchanged
-from .git import find_repository, working_tree_of
+from .git import Repository, find_repository, is_bare, repository_of, working_tree_of
 from .kinship import Kinship
 from .manifests import read_facts
 
@@ -38,11 +38,18 @@ _log = logging.getLogger(__name__)
 
 
 class Projects:
-    """Places and facts of projects, cached. Safe to use from several threads."""
+    """Places and facts of projects, cached. Safe to use from several threads.
+
+    No scope is named by the end of a remote's address for which ``is_secret`` says so.
+    """
 
     def __init__(
-        self, succession: Succession | None = None, kinship: Kinship | None = None
+        self,
+        succession: Succession | None = None,
+        kinship: Kinship | None = None,
+        is_secret: Callable[[str], bool] = lambda name: False,
     ) -> None:
+        self._is_secret = is_secret
         self._succession = succession or Succession()
         self._kinship = kinship or Kinship()
         self._places: _Cache[_Located] = _Cache()
@@ -53,9 +60,10 @@ class Projects:
 
         ``project_dir`` is the directory that the agent calls the project; where it is empty or not
         absolute, ``cwd`` is asked. The project's identity is its origin, so that clones share and
-        forks do not; without one, or where it is no kin of the project with that origin, the
-        directory that all its worktrees share; without git the directory. What it was known by
-        before can be read on. ``root`` is ``project_dir`` or else the top of the working tree.
+        forks do not; without one, or where it is no kin of the project with that origin, be that a
+        path or elsewhere, the directory that all its worktrees share; without git the directory.
+        What it was known by before can be read on. ``root`` is ``project_dir`` or else the top of
+        the working tree.
         Never raises for what the file system holds.
         """
         named = _absolute(project_dir)
@@ -84,10 +92,9 @@ class Projects:
         Raises ValueError where it names none.
         """
         found = self._located(_absolute(directory) or Path("/"))
-        project = found.origin
-        if project is None or found.common is None:
+        if found.origin is None or found.common is None:
             raise ValueError(f"{found.top} names no project: it has no remote called origin")
-        self._kinship.judge(project.id, found.common, is_member=is_member)
+        self._kinship.judge(found.bound, found.common, is_member=is_member)
         self._places = _Cache()
         return self.standing(directory)
 
@@ -99,7 +106,9 @@ class Projects:
         return self._kinship.is_first_telling(found.common)
 
     def _located(self, start: Path) -> _Located:
-        return self._places.get(start, lambda look: _locate(start, look, self._kinship))
+        return self._places.get(
+            start, lambda look: _locate(start, look, self._kinship, self._is_secret)
+        )
 
     def has_origin(self, directory: str) -> bool:
         """Whether clones elsewhere are the same project: it has an origin that is no path here."""
@@ -144,7 +153,8 @@ class _Located(NamedTuple):
 
     ``remote`` is that of its remote, None where nobody else can have had the same; ``tree`` that of
     its directory, which it had before it was given a remote. ``origin`` is that which its origin
-    names, ``claimed`` the same where it is not that project and the user did not say so.
+    names, ``claimed`` the same where it is not that project and the user did not say so. Kinship
+    knows ``origin`` as ``bound``, and what may belong to it as ``common``.
     """
 
     scope: Scope
@@ -154,6 +164,7 @@ class _Located(NamedTuple):
     tree: tuple[Scope, ...] = ()
     origin: Scope | None = None
     claimed: Scope | None = None
+    bound: str = ""
     common: Path | None = None
 
 
@@ -165,30 +176,80 @@ class Standing(NamedTuple):
     top: str
 
 
-def _locate(start: Path, look: Look, kinship: Kinship) -> _Located:
+def _locate(
+    start: Path, look: Look, kinship: Kinship, is_secret: Callable[[str], bool]
+) -> _Located:
     repository = find_repository(start, look)
     if repository is None:
         return _Located(_of_tree(str(start)), start)
-    tree = _of_tree(working_tree_of(str(repository.common)))
-    if not _is_elsewhere(repository.origin):
-        # A clone from a path shares with the working tree that it was cloned from, and `git init`
-        # does not make a new project of a directory.
-        own = _of_tree(repository.origin) if repository.origin else tree
-        return _Located(own, repository.top, repository.branch)
-    own, remote = _of_remote(repository.origin), repository.remote
     common = repository.common
-    here = _Located(tree, repository.top, repository.branch, origin=own, common=common)
-    if not kinship.admits(own.id, common, look.owner(common)):
+    tree = _of_tree(_own_tree(common, look))
+    if repository.is_separate:
+        bound, top = _scope(f"separate:{common}", str(common)).id, repository.top
+        if not kinship.admits(bound, top, None):  # no way back: who is seen first
+            alone = _Located(_of_tree(str(top)), top, repository.branch, origin=tree)
+            return _claiming(alone._replace(bound=bound, common=top), kinship)
+    is_path = not _is_elsewhere(repository.origin)
+    own = _of_tree(repository.origin) if is_path else _of_remote(repository.origin, is_secret)
+    if not repository.origin or own == tree:
+        return _Located(tree, repository.top, repository.branch)
+    here = _Located(
+        tree, repository.top, repository.branch, origin=own, bound=own.id, common=common
+    )
+    shows = _shows_kinship_to_path if is_path else _shows_kinship
+    if not shows(own, repository, look, kinship):
         for name in _FETCHED:  # what is fetched later may show that it is kin
             look.exists(common / name)
-        return here if kinship.was_parted(own.id, common) else here._replace(claimed=own)
-    before = _of_remote(remote.before) if remote else own
+        return _claiming(here, kinship)
+    remote = repository.remote
+    before = _of_remote(remote.before, is_secret) if remote else own
     told_apart = remote is not None and not (remote.forge and before == own)
     return here._replace(scope=own, remote=before if told_apart else None, tree=(tree,))
 
 
-def _of_remote(origin: str) -> Scope:
-    return _scope(f"remote:{origin}", origin)
+def _claiming(here: _Located, kinship: Kinship) -> _Located:
+    """``here``, which is not the project that it names, and claims it unless the user parted it."""
+    is_parted = here.common is not None and kinship.was_parted(here.bound, here.common)
+    return here if is_parted else here._replace(claimed=here.origin)
+
+
+def _own_tree(common: Path, look: Look) -> str:
+    """The working tree that names the repository at ``common``; ``common`` where it has none.
+
+    ``shop.git`` is that of ``shop`` only if no other repository, or folder, is there.
+    """
+    named = working_tree_of(str(common))
+    is_own = common.name == ".git" or repository_of(Path(named), look) == common
+    return named if is_own else str(common)
+
+
+def _shows_kinship(own: Scope, repository: Repository, look: Look, kinship: Kinship) -> bool:
+    return kinship.admits(own.id, repository.common, look.owner(repository.common))
+
+
+def _shows_kinship_to_path(
+    own: Scope, repository: Repository, look: Look, kinship: Kinship
+) -> bool:
+    """Whether it is kin of the repository at the path that is its origin.
+
+    That is looked for until it is decided: it may be on another disk.
+    """
+    common, tree = repository.common, Path(repository.origin)
+    if kinship.is_judged(own.id, common):
+        return kinship.admits(own.id, common, None)
+    home = repository_of(tree, look)
+    if home is not None:
+        kinship.bind(own.id, home, look.owner(home))
+        for name in ("HEAD", *_FETCHED):
+            look.exists(home / name)
+    # In a bare repository nobody works. Who works in another one has a memory before any commit.
+    owner = look.owner(common) if home is not None and is_bare(home, look) else None
+    return kinship.knows(own.id) and kinship.admits(own.id, common, owner)
+
+
+def _of_remote(origin: str, is_secret: Callable[[str], bool]) -> Scope:
+    name = origin.rsplit("/", 1)[-1]
+    return _scope(f"remote:{origin}", "project" if is_secret(name) else name)
 
 
 def _of_tree(directory: str) -> Scope:

@@ -1,9 +1,10 @@
 """Which directories are the project whose remote they name.
 
 Anybody can write a remote into a ``.git``. So a project is bound to the first repository that is
-seen with its remote, and another one belongs to it if it shows that they are kin: one of the two
-has a commit that the other names. Where the first one has none to compare, the same owner is
-enough. What the user said of a directory counts before all that.
+seen with its remote, or to the one at the path that is its remote, and another one belongs to it if
+it shows that they are kin: one of the two has a commit that the other names. Where the first one
+has none to compare, the same owner is enough. What the user said of a directory counts before all
+that.
 
 Commits are read from a repository's files, without running git. Every file may be hostile: reads
 are bounded, and nothing behind a link counts, for it could lead into the very repository whose
@@ -65,7 +66,10 @@ class Kinship:
         self._noted: _Noted | None = None
 
     def admits(self, project: str, common: Path, owner: int | None) -> bool:
-        """Whether the repository at ``common``, which is ``owner``'s, is ``project``."""
+        """Whether the repository at ``common``, which is ``owner``'s, is ``project``.
+
+        Without an owner it has to show a commit.
+        """
         # The repository may be on a disk that hangs: it is read without holding the lock.
         key = _key(common)
         with self._lock:
@@ -81,6 +85,33 @@ class Kinship:
                     self._judge(known, key, is_member=True)
         return known.members.get(key, True)
 
+    def bind(self, project: str, home: Path, owner: int | None) -> None:
+        """``project`` is the repository at ``home``, whichever was seen first."""
+        commits = named_commits(home)
+        key = _key(home)
+        with self._lock:
+            known = self._read().projects.get(project)
+        if known is None:
+            known = self._first(project, _Known(str(home), owner, commits, {key: True}))
+        is_same = known.common == str(home) and key in known.members and known.commits == commits
+        if not is_same:
+            with self._lock:
+                known.common, known.owner, known.commits = str(home), owner, commits
+                _make_room(known, key)
+                self._judge(known, key, is_member=True)
+
+    def knows(self, project: str) -> bool:
+        """Whether a repository is bound to ``project``."""
+        with self._lock:
+            return project in self._read().projects
+
+    def is_judged(self, project: str, common: Path) -> bool:
+        """Whether it is decided if the repository at ``common`` is ``project``."""
+        key = _key(common)
+        with self._lock:
+            known = self._read().projects.get(project)
+            return known is not None and key in known.members
+
     def _first(self, project: str, seen: _Known) -> _Known:
         """``seen``, noted as what ``project`` is bound to, or else what was noted before it."""
         with self._lock:
@@ -93,11 +124,10 @@ class Kinship:
     def judge(self, project: str, common: Path, *, is_member: bool) -> None:
         """Note the user's word on the repository at ``common``."""
         key = _key(common)
+        known = self._first(project, _Known("", None, (), {}))
         with self._lock:
-            known = self._read().projects.get(project)
-            if known is not None:
-                _make_room(known, key)
-                self._judge(known, key, is_member=is_member)
+            _make_room(known, key)
+            self._judge(known, key, is_member=is_member)
 
     def was_parted(self, project: str, common: Path) -> bool:
         """Whether the user said that the repository at ``common`` is not ``project``."""
@@ -205,7 +235,9 @@ def named_commits(common: Path) -> tuple[str, ...]:
 
 
 def _named(common: Path, look: Look) -> Iterator[str]:
-    texts = [look.text(common / "HEAD", _MAX_REF_BYTES)]
+    texts: list[str | None] = []
+    if _is_own(common, "HEAD"):
+        texts.append(look.text(common / "HEAD", _MAX_REF_BYTES))
     for folder in _LOOSE:
         if _is_own(common, folder):
             files = look.children(common / folder, _MOST_REFS)

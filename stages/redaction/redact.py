@@ -29,6 +29,7 @@ from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
 from ..text.unicode import visible
+from .breaks import spans_over_breaks
 from .rules import RULES_FILE, Allowance, Rule, Rules, Span, has_drawn, read_rules
 from .values import KnownSecrets
 from .views import spans_of_views
@@ -44,16 +45,6 @@ WARNING = (
 
 _END = r"[\w.+/=@~%$-]{2,4}"
 _REDACTED = regex(rf"(\[redacted:[a-z0-9-]{{1,40}}(?::{_END}…{_END})?\])", re.ASCII)
-_WRAPPED = regex(  # within a word, from one literal to the next, from comment to comment
-    r"(?<=[\w./+=$:~-])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n"
-    r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
-)
-_RUN = regex(r"[\w./+=$:~-]{1,4000}")
-_BETWEEN_WORDS = regex(r"[\W_]+")
-_SMALL_NUMBER = regex(r"\d{0,4}")
-_HEX = regex(r"[0-9a-f]+")
-_WINDOW_CHARS = 200
-_REST_CHARS = 16
 _WORTH_KEEPING = regex(r"\w")
 _MASKABLE = regex(r"[\w.+/=@~%$-]{16,}", re.ASCII)
 _NOTHING = CleanText("", ())
@@ -114,6 +105,10 @@ class Redactor:
         """
         return self.examine(text, known)[0]
 
+    def finds(self, text: str) -> bool:
+        """Whether anything is to be redacted in ``text``."""
+        return bool(self.redact(text).redactions)
+
     def examine(
         self, text: str, known: KnownSecrets | None = None
     ) -> tuple[CleanText, Counter[str]]:
@@ -161,75 +156,7 @@ class Redactor:
 
 def _spans(text: str, rules: Rules) -> list[Span]:
     found = rules.spans(text) + spans_of_views(text, rules)
-    if "\n" in text:
-        found += _wrapped(text, found, rules)
-    return _merged(found)
-
-
-def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
-    """What goes over a line break: a token cut in two, or the rest of one of ``found``."""
-    ends = {span.end: span for span in found}
-    wrapped: list[Span] = []
-    for wrap in _WRAPPED.finditer(text):
-        whole = ends.get(wrap.start())
-        spans = _rest(text, wrap, whole) if whole else []
-        if not spans and not (whole and _is_prose(_run(text, wrap.end()))):
-            spans = _across(text, wrap, rules)
-        wrapped += spans
-        ends |= {span.end: span for span in spans}
-    return wrapped
-
-
-def _run(text: str, start: int) -> str:
-    run = _RUN.match(text, start)
-    return run[0] if run else ""
-
-
-def _rest(text: str, wrap: re.Match[str], whole: Span) -> list[Span]:
-    """The rest of ``whole``, if the next line begins with it."""
-    run = _run(text, wrap.end())
-    goes_on = _goes_on(text[whole.start : whole.end], run)
-    return [Span(whole.start, wrap.end() + len(run), whole.name)] if goes_on else []
-
-
-def _is_prose(run: str) -> bool:
-    """Whether ``run``, after a line that ends with a whole secret, begins a sentence or a list."""
-    words = _BETWEEN_WORDS.split(run)
-    return all(
-        (len(word) < _REST_CHARS and (word.islower() or word.isupper() or word.istitle()))
-        if word.isalpha()
-        else _SMALL_NUMBER.fullmatch(word)
-        for word in words
-    )
-
-
-def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:
-    """The tokens that one line break cuts in two."""
-    line, joined = _joined(text, wrap)
-    cut = wrap.start() - line
-    if not has_drawn(joined[:cut].split()[-1] + joined[cut:]):
-        return []
-    return [
-        Span(line + span.start, wrap.end() + span.end - cut, span.name)
-        for span in rules.spans_of_tokens(joined)
-        if span.start < cut < span.end
-    ]
-
-
-def _joined(text: str, wrap: re.Match[str]) -> tuple[int, str]:
-    """Where the line before a break begins, and that line joined with the run after it."""
-    line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
-    left = text[line : wrap.start()]
-    return line, left + _run(text, wrap.end())[:_WINDOW_CHARS]
-
-
-def _goes_on(secret: str, run: str) -> bool:
-    """Whether ``run``, at the start of the next line, reads as the rest of ``secret``."""
-    if len(run) < _REST_CHARS or {"/", "."} <= set(run):
-        return False
-    if _HEX.fullmatch(secret[-_REST_CHARS:]) and _HEX.fullmatch(run):
-        return True
-    return all(any(map(kind, run)) for kind in (str.islower, str.isupper, str.isdigit))
+    return _merged([*found, *spans_over_breaks(text, found, rules)])
 
 
 def _ends(secret: str) -> str:

@@ -35,9 +35,9 @@ _NAMED_KEY = regex(
     r"|account|user|deploy|personal|master|service|admin|live|prod|production|encryption)[ _-]"
     r"(?:key|token|secret)s?|crypt(?:ed|s)? with (?:the )?key)$"
 )
-_CODE_NOUN = regex(r"pin|pass ?codes?|toegangscode|パスコード|暗証番号|[\w -]+ codes?")
+_CODE_NOUN = regex(r"pin|puk|pass ?codes?|toegangscode|パスコード|暗証番号|[\w -]+codes?")
 _LOOSE = frozenset(
-    "to auf als en à a as comme como come be for für and und et in para from von".split()
+    "? to auf als en à a as comme como come be for für and und et in para from von".split()
 )
 _MOVED = frozenset("in para from von".split())
 _CHANGED = regex(

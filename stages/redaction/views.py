@@ -1,6 +1,6 @@
 """Secrets that stand in a text otherwise than they are read.
 
-Quoted for an address, in base64, or in the columns of a table. The rules read the text as it is
+Escaped, in wide letters, in base64, or in the columns of a table. The rules read the text as it is
 meant; the spans say where that stands.
 """
 
@@ -17,7 +17,12 @@ from .rules import Rules, Span
 from .sentences import in_column
 
 _RUN = regex(r"[^\s\"'<>]{8,4000}")
-_QUOTED = regex(r"%([0-9A-Fa-f]{2})")
+# For an address, in a string of code, in markup; and the wide letters of East Asian input.
+_CODED = regex(
+    r"%([0-9A-Fa-f]{2})|\\(?:u00|u\{|x)([0-9A-Fa-f]{2})\}?|&#[xX]([0-9A-Fa-f]{2});|&#(\d{2,3});"
+    r"|([\uff0b\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a])"
+)
+_WIDE = 0xFEE0
 _BASE64 = regex(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,8000}={0,2}(?![\w+/=-])")
 _READABLE = re.compile(rb"[\t\n\r\x20-\x7e]+")
 _MAX_DEPTH = 2  # an address within an address
@@ -66,14 +71,14 @@ _LAYOUTS = (
 def spans_of_views(text: str, rules: Rules) -> list[Span]:
     """What is to be redacted in ``text`` and cannot be seen in it as it stands."""
     found = list(_columns(text)) if "\n" in text else []
-    if "%" in text:
+    if _CODED.search(text):
         found += _in_quoted(text, rules, _MAX_DEPTH)
     return [*found, *_in_base64(text, rules)]
 
 
 def _in_quoted(text: str, rules: Rules, depth: int) -> Iterator[Span]:
     for run in _RUN.finditer(text):
-        if _QUOTED.search(run[0]) is None:
+        if _CODED.search(run[0]) is None:
             continue
         plain, places = _unquoted(run[0])
         spans = rules.spans(plain)
@@ -90,11 +95,18 @@ def _unquoted(run: str) -> tuple[str, list[int]]:
     places: list[int] = []
     at = 0
     while at < len(run):
-        quoted = _QUOTED.match(run, at)
-        plain.append(chr(int(quoted[1], 16)) if quoted else run[at])
+        coded = _CODED.match(run, at)
+        plain.append(_meant(coded) if coded else run[at])
         places.append(at)
-        at += 3 if quoted else 1
+        at = coded.end() if coded else at + 1
     return "".join(plain), [*places, len(run)]
+
+
+def _meant(coded: re.Match[str]) -> str:
+    *in_hex, decimal, wide = coded.groups()
+    if wide:
+        return chr(ord(wide) - _WIDE)
+    return chr(int(decimal) if decimal else int(next(filter(None, in_hex)), 16))
 
 
 def _in_base64(text: str, rules: Rules) -> Iterator[Span]:

@@ -91,3 +91,18 @@ def test_a_directory_that_only_names_the_remote_reads_nothing_until_the_user_say
     assert claiming.ask("project", "split")["project"] == shown["project"]
     assert FACT not in claiming.context(QUESTION, "s4")
     assert "names no project" in at(house, "bare").run("project", "alias").stderr
+
+
+def test_a_directory_whose_remote_is_the_path_of_another_project_reads_nothing_of_it(house):
+    kept = at(house, "victim").capture(FACT)
+    hostile = at(house, "hostile", "../victim/.git")
+    assert FACT not in hostile.context(QUESTION, "s1")
+    assert hostile.ask("list")["memories"] == []
+    assert hostile.run("forget", kept["id"]).returncode != 0
+    assert hostile.ask("project")["claimed"] == at(house, "victim").ask("project")["project"]
+
+
+def test_a_token_at_the_end_of_the_remote_is_no_part_of_the_projects_name(house):
+    token = "gh" + "p_3tBTOU7njPzQaQs1yCUuHMoveidQfscYstYI"
+    shown = at(house, "one", f"https://git.example.com/a/{token}").ask("project")
+    assert shown["project"].startswith("project-")

@@ -228,6 +228,17 @@ def test_a_key_is_refused_in_the_file_and_says_where_it_belongs(tmp_path):
     assert "sk-secret" not in str(caught.value)
 
 
+def test_no_complaint_shows_a_key_that_was_pasted_in_the_wrong_place(tmp_path):
+    key = "gh" + "p_3tBTOU7njPzQaQs1yCUuHMoveidQfscYstYI"
+    (tmp_path / "config.toml").write_text(f'[redaction]\nmode = "{key}"\n')
+    with pytest.raises(SettingsError) as caught:
+        load_settings(tmp_path / "config.toml", {})
+    assert "redaction.mode = '…'" in str(caught.value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(tmp_path / "none.toml", {"SUBCOG_DAEMON_DRAIN_S": key})
+    assert key not in str(caught.value)
+
+
 def test_a_key_in_the_environment_is_neither_unknown_nor_shown(tmp_path):
     loaded = load_settings(tmp_path / "x", {"SUBCOG_LLM_API_KEY": "sk-secret"})
     assert loaded.warnings == ()
@@ -274,6 +285,9 @@ def test_a_bad_setting_of_the_model_is_explained(tmp_path, name, value, allowed)
         ("postgresql://ana:a:b/c?d#e@f@db/x", "postgresql://ana:…@db/x"),
         ("postgresql://:s3cret@db/x", "postgresql://:…@db/x"),
         ("postgresql://ana@db/x?password=s3cret&sslmode=require", None),
+        ("postgres//ana:s3cret/@db/x", "postgres//ana:…@db/x"),
+        ("postgres:/ana:s3cret@db/x", "postgres:/ana:…@db/x"),
+        ("ana:s3cret@db/x", "ana:…@db/x"),
         ("host=db password=s3cret user=ana", "host=db password=… user=ana"),
         (r"host=db password = 's3\' cret' user=ana", "host=db password = … user=ana"),
         ("postgresql://db/x?sslpassword=s3cret", "postgresql://db/x?sslpassword=…"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -11,6 +12,7 @@ import pytest
 
 from subcog.hooks import client, spool
 from subcog.stages.text.markup import strip_private
+from tests.planted import TOKENS, some
 from tests.waiting import ends_soon
 
 CHECKOUT = Path(__file__).parents[3]
@@ -344,3 +346,22 @@ def test_private_spans_that_removal_puts_together_end_soon():
     text = f"a {'</pri' * 15_000}</private>{'vate>' * 15_000} mine"
     with ends_soon():
         assert spool.without_private(text) == strip_private(text)
+
+
+@pytest.mark.parametrize(("rule", "make"), TOKENS, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize("gap", ["\n", "\n> ", "' +\n  '"])
+def test_a_token_that_a_line_break_cuts_in_two_is_not_written_down(rule, make, gap):
+    secret = make(random.Random(7))
+    for at in range(2, len(secret), max(1, len(secret) // 8)):
+        text = f"use {secret[:at]}{gap}{secret[at:]} there\nand not here"
+        clean = spool.clean(text, spool.RULES)
+        assert not (secret[:at] in clean and secret[at:] in clean), clean
+        assert clean.startswith("use "), clean
+        assert clean.endswith("and not here"), clean
+
+
+def test_lines_that_hold_no_token_stay_as_they_are():
+    rng = random.Random(7)
+    token = "gh" + "p_" + some(rng, 36)
+    text = f"We use path/to\nfile2.py, then\n{token}\nThen go on with release-2026-11\nand v2"
+    assert spool.clean(text, spool.RULES) == text.replace(token, "[redacted:github-token]")

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from subcog.bus.events import CaptureRequested
-from subcog.bus.values import Scope
+from subcog.bus.values import Provenance, Scope
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.hooks import spool
@@ -15,6 +15,7 @@ from subcog.pipeline.entrance.set_aside import DurableHooks, capture_durably
 from tests.waiting import PATIENCE_S
 
 SECRET = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
+SESSION = "0b2c9d6e-7f41-4a58-9c0e-5d1f3a7b8e42"
 MARKED = json.dumps({"session_id": "s", "prompt": "[remember] The VPN drops at night"}).encode()
 
 
@@ -88,6 +89,7 @@ async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_l
         text="We deploy on Fridays <private>never tell</private>",
         scope=Scope("project", "here"),
         tags=("release", SECRET),
+        provenance=Provenance(branch=f"feature/{SECRET}", session=SESSION),
     )
     async with app.running():
         settled = await capture_durably(app, asked, within_s=0.1)  # nothing is loaded yet
@@ -96,6 +98,7 @@ async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_l
         [entry] = paths.spool.glob("*.json")
         assert "never tell" not in entry.read_text()
         assert SECRET not in entry.read_text()
+        assert SESSION in entry.read_text()
         await app.load()
         assert await drain(paths.spool, app, HookHandler(app)) == 1
         archive = await app.archive.get()

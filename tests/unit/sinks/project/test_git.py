@@ -87,8 +87,20 @@ def test_other_remotes(url, expected):
     assert normalise_remote(url, BASE) == expected
 
 
-def test_tokens_in_a_remote_leave_no_trace():
-    assert "s3cret" not in normalise_remote("https://x-token:s3cret@host/acme/shop.git", BASE)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://x-token:s3cret@host/acme/shop.git",
+        "https://host/acme/shop.git?private_token=s3cret",
+        "http://host/acme/shop/#s3cret",
+    ],
+)
+def test_tokens_in_a_remote_leave_no_trace(url):
+    assert normalise_remote(url, BASE) == "host/acme/shop"
+
+
+def test_over_ssh_a_path_may_hold_any_character():
+    assert normalise_remote("git@host:acme/c#-shop.git", BASE) == "host/acme/c#-shop"
 
 
 def test_a_config_is_read_as_git_writes_it():

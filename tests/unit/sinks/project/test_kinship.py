@@ -170,3 +170,133 @@ def test_the_users_word_is_noted_however_many_clones_there_are(tmp_path, monkeyp
     assert again.was_parted("shop", clones[5])
     assert not again.admits("shop", clones[4], 1000)
     assert again.admits("shop", clones[0], None), "the first one is what the project is bound to"
+
+
+# --- a remote that is a path ----------------------------------------------------------------------
+
+
+def victim(tmp_path):
+    path = tmp_path / "victim"
+    path.mkdir()
+    run_git(path, "init", "-q", "-b", "main")
+    commit(path, "first")
+    return path
+
+
+@git
+@pytest.mark.parametrize("url", ["../victim/.git", "../victim", "{}", "file://{}/.git"])
+def test_who_only_names_the_path_gets_an_identity_of_its_own(projects, tmp_path, url):
+    shop = victim(tmp_path)
+    config = f'[remote "origin"]\n\turl = {url.format(shop)}\n'
+    hostile = plant(tmp_path / "hostile", config=config)
+    linked = plant(tmp_path / "linked", config=config)
+    (linked / ".git/HEAD").unlink()
+    (linked / ".git/HEAD").symlink_to(shop / ".git/refs/heads/main")
+    for path in (hostile, linked):
+        here = projects.place(project_dir=str(path), cwd="", user="u")
+        assert scope(projects, shop) not in here.readable
+    assert projects.standing(str(hostile)).claimed == scope(projects, shop)
+    assert projects.is_refused(str(hostile))
+    assert projects.judge(str(hostile), is_member=True).project == scope(projects, shop)
+
+
+@git
+def test_a_folder_without_git_or_commits_is_read_by_no_other(projects, tmp_path):
+    (tmp_path / "folder").mkdir()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    run_git(empty, "init", "-q")
+    for name in ("folder", "empty", "gone"):
+        url = f'[remote "origin"]\n\turl = ../{name}\n'
+        hostile = plant(tmp_path / f"hostile-{name}", config=url)
+        assert scope(projects, hostile) != scope(projects, tmp_path / name), name
+        claimed = scope(projects, tmp_path / name)
+        assert projects.judge(str(hostile), is_member=True).project == claimed
+        assert projects.judge(str(hostile), is_member=False).project != claimed
+
+
+@git
+@pytest.mark.parametrize("options", [(), ("--no-hardlinks",), ("--bare",)])
+def test_clones_of_a_path_are_kin_wherever_they_are_moved(projects, tmp_path, options):
+    shop = victim(tmp_path)
+    if "--bare" in options:
+        run_git(tmp_path, "clone", "-q", "--bare", "victim", "share.git")
+        shop = tmp_path / "share.git"
+        shutil.rmtree(tmp_path / "victim")
+        options = ()
+    for name in ("one", "other"):
+        run_git(tmp_path, "clone", "-q", *options, str(shop), name)
+    commit(tmp_path / "one", "not pushed")
+    first = scope(projects, tmp_path / "one")
+    assert first == scope(projects, tmp_path / "other")
+    shutil.move(tmp_path / "other", tmp_path / "moved")
+    run_git(tmp_path / "moved", "worktree", "add", "-q", "../tree")
+    shutil.move(shop, tmp_path / "away")
+    for name in ("one", "moved", "tree"):
+        assert scope(projects, tmp_path / name) == first
+
+
+@git
+def test_a_clone_that_borrows_the_objects_of_a_path_is_kin(projects, tmp_path):
+    shop = victim(tmp_path)
+    run_git(tmp_path, "clone", "-q", "--shared", str(shop), "copy")
+    assert scope(projects, tmp_path / "copy") == scope(projects, shop)
+
+
+@git
+def test_clones_of_an_empty_share_are_one_project_from_the_start(projects, tmp_path):
+    run_git(tmp_path, "init", "-q", "--bare", "-b", "main", "share.git")
+    for name in ("one", "share", "other"):
+        run_git(tmp_path, "clone", "-q", "share.git", name)
+    one, beside = (scope(projects, tmp_path / name) for name in ("one", "share"))
+    assert one != beside, "who works beside the share has not pushed yet"
+    commit(tmp_path / "share", "first")
+    run_git(tmp_path / "share", "push", "-q", "origin", "main")
+    run_git(tmp_path / "one", "fetch", "-q")
+    assert scope(projects, tmp_path / "one") == scope(projects, tmp_path / "share") == beside
+
+
+@git
+def test_another_repository_at_the_path_counts_from_when_it_is_there(projects, tmp_path):
+    shop = victim(tmp_path)
+    run_git(tmp_path, "clone", "-q", str(shop), "older")
+    first = scope(projects, tmp_path / "older")
+    shutil.rmtree(shop)
+    shop.mkdir()
+    run_git(shop, "init", "-q", "-b", "main")
+    (shop / "new").touch()
+    run_git(shop, "add", "new")
+    run_git(shop, "commit", "-q", "-m", "another beginning")
+    run_git(tmp_path, "clone", "-q", str(shop), "newer")
+    shutil.copytree(tmp_path / "older", tmp_path / "copied")
+    assert scope(projects, tmp_path / "newer") == first == scope(projects, shop)
+    assert scope(projects, tmp_path / "copied") != first
+
+
+@git
+def test_a_separate_git_directory_belongs_to_the_tree_that_is_seen_first(projects, tmp_path):
+    (tmp_path / "shop").mkdir()
+    run_git(tmp_path / "shop", "init", "-q", "--separate-git-dir", str(tmp_path / "store"))
+    first = scope(projects, tmp_path / "shop")
+    (tmp_path / "hostile").mkdir()
+    (tmp_path / "hostile/.git").write_text("gitdir: ../store\n")
+    assert scope(projects, tmp_path / "hostile") != first
+    assert projects.standing(str(tmp_path / "hostile")).claimed == first
+    shutil.move(tmp_path / "shop", tmp_path / "moved")
+    assert projects.judge(str(tmp_path / "moved"), is_member=True).project == first
+
+
+@git
+def test_a_separate_git_directory_is_not_the_folder_beside_it(projects, tmp_path):
+    for name in ("shop", "plain"):
+        (tmp_path / name).mkdir()
+        (tmp_path / f"{name}-other").mkdir()
+        folder = scope(projects, tmp_path / name)
+        store = str(tmp_path / f"{name}.git")
+        run_git(tmp_path / f"{name}-other", "init", "-q", "--separate-git-dir", store)
+        assert scope(projects, tmp_path / f"{name}-other") != folder
+    dotfiles = tmp_path / "dotfiles"
+    dotfiles.mkdir()
+    before = scope(projects, dotfiles)
+    run_git(dotfiles, "init", "-q", "--separate-git-dir", str(tmp_path / "dotfiles.git"))
+    assert scope(projects, dotfiles) == before

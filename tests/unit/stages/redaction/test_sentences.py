@@ -54,6 +54,18 @@ ORDINARY = [
     'header_key = "x-acme-api-key"',
     "def check(valid_token: UserAPIKeyAuth) -> None:",
     "before = text[max(0, match.start('secret') - 30) : match.end('secret')]",
+    "Das Passwort wird mit argon2id gehasht, bleibt 90 Tage gültig und wird 3x geprüft",
+    "Der Quellcode ist in v2/src, der Statuscode ist 404, und der Fehlercode: E4711",
+    "forgot your password? 24 hours later the link in base64 is void",
+    "log in with GitHub and SSO, sign in with Google and OAuth2, the user and S3 role",
+    "lösenordet är minst 12 tecken, salasana on pakollinen, şifre en az 8 karakter",
+    "la parola: prima del 2024, e la parola e2e",
+    "GITHUB_TOKEN=gh" + "p_" + "x" * 36 + " as in the example",
+    "user has two folders Entwürfe and &Entw-APw-rfe",
+    "the password (hashed with argon2id) column, key (composite) order_id",
+    "words = ['sk-', 'pk-'] + ['re_v2', 'abc_1']; path = 'src/api2' + '/users_v3/list'",
+    "<p>it&#39;s 5&#37; of &#8364;12, &#65;&#66;</p> \\u00e4 and \\x1b[0m",
+    "全角のＡＢＣ株式会社２０２４年版の資料",
 ]
 
 
@@ -97,6 +109,30 @@ SAID = [  # a text, and what must be gone of it
     ("Postmark server token {}", "0f3b1c9e-7a2d-4e58-9c61-b84d2f07a3e5"),
     ("signkey-prod-{}", "0f3b1c9e7a2d4e589c61b84d2f07a3e50f3b1c9e7a2d4e589c61b84d2f07a3e5"),
     ("seed phrase (old): {}", "orbit lemon legal velvet vendor zone zoo able abuse cash oak pen"),
+    ("Der Zugangscode ist {}", "Xk7mQ2vLp9TzR4w1"),
+    ("Der Türcode ist {}", "471188"),
+    ("Wiederherstellungscode: {}", "Yk7mQ2vLp9TzR4w1"),
+    ("Freischaltcode {} eingeben", "Yk7mQ2vLp9TzR4w1"),
+    ("die PUK lautet {}", "48219377"),
+    ("Die Zugangsdaten sind bob und {}", "Zk7mQ2v!Lp9TzR4w1"),
+    ("Anmelden mit bob und {}", "Zk7mQ2v!Lp9TzR4w1"),
+    ("you can log in with bob@acme.example and {}", "Zk7mQ2v!Lp9TzR4w1"),
+    ("Das Passwort wird {}", "Uk7mQ2v!Lp9T"),
+    ("Das Passwort (prod) {}", "Uk7mQ2v!Lp9T"),
+    ("Mein Passwort? {}", "Uk7mQ2v!Lp9T"),
+    ("<passwort>{}</passwort>", "Vk7mQ2v!Lp9T"),
+    ("lösenordet är {}", "Wk7mQ2v!Lp9T"),
+    ("adgangskoden til serveren er {}", "Wk7mQ2v!Lp9T"),
+    ("passordet er {}", "Wk7mQ2v!Lp9T"),
+    ("salasana on {}", "Wk7mQ2v!Lp9T"),
+    ("şifre: {}", "Wk7mQ2v!Lp9T"),
+    ("veritabanı şifresi {}", "Wk7mQ2v!Lp9T"),
+    ("a jelszó {}", "Wk7mQ2v!Lp9T"),
+    ("parola bazei este {}", "Wk7mQ2v!Lp9T"),
+    ("ο κωδικός είναι {}", "Wk7mQ2v!Lp9T"),
+    ("كلمة المرور هي {}", "Wk7mQ2v!Lp9T"),
+    ("पासवर्ड {} है", "Wk7mQ2v!Lp9T"),
+    ("mật khẩu là {}", "Wk7mQ2v!Lp9T"),
     ("# gh" + "p_k4Tz0qP9vLs2xY7bW{}\n# dN3fR6hJ8mQ1cV5gB0tK", ""),
 ]  # fmt: skip
 
@@ -125,3 +161,28 @@ def test_secrets_are_found_by_their_places_as_often_as_aimed_at(shares, kind):
 @pytest.mark.parametrize("line", ORDINARY)
 def test_ids_digests_placeholders_and_prose_stay(line):
     assert REDACTOR.redact(line).text == line
+
+
+GITHUB = "gh" + "p_k4Tz0qP9vLs2xY7bWdN3fR6hJ8mQ1cV5gB0t"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    ["' + '", '" . "', "', '", '","', "' '", '" || "', "\\n", "\\r\\n"],
+)
+def test_a_token_in_two_literals_is_gone(cut):
+    quote = cut[0] if cut[0] in "'\"" else '"'
+    left = REDACTOR.redact(f"x = f({quote}{GITHUB[:20]}{cut}{GITHUB[20:]}{quote})").text
+    assert is_clean(left, [GITHUB[4:20], GITHUB[20:]])
+
+
+@pytest.mark.parametrize("code", ["\\u{:04x}", "\\x{:02x}", "&#{};", "&#x{:x};", "%{:02X}"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_token_that_is_escaped_or_in_wide_letters_is_gone(code, wide):
+    if wide:
+        coded = "".join(chr(ord(one) + 0xFEE0) for one in GITHUB)
+    else:
+        coded = "".join(code.format(ord(one)) for one in GITHUB)
+    assert REDACTOR.redact(f"the box uses {coded} here").text == (
+        "the box uses [redacted:github-token] here"
+    )
