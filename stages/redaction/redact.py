@@ -30,7 +30,7 @@ from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
 from ..text.unicode import visible
 from .breaks import spans_over_breaks
-from .rules import RULES_FILE, Allowance, Rule, Rules, Span, has_drawn, read_rules
+from .rules import RULES_FILE, Allowance, Rule, Rules, Span, read_rules
 from .values import KnownSecrets
 from .views import spans_of_views
 
