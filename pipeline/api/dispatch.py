@@ -141,6 +141,8 @@ class Calls:
             limit=params.limit,
             mode=params.mode,
             namespaces=(params.namespace,) if params.namespace else (),
+            since=params.since,
+            until=params.until,
         )
         event = QueryRequested(trace=self._app.new_id(), query=query)
         answered = await self._app.bus.request(event, QueryAnswered, within_s=QUERY_S)

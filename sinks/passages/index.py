@@ -1,8 +1,8 @@
 """The warm index of sessions: each is cut into episodes, and an episode is found as a whole.
 
 What was settled over several turns is found by all of them together, since one sentence of it does
-not say what it is about. An episode begins with the user's words. It is not found by turns that have no word of their own
-("please do it", "done"). A cache of the store.
+not say what it is about. An episode begins with the user's words. It is not found by turns that
+have no word of their own ("please do it", "done"). A cache of the store.
 
 A logistic model on what the words say gives the probability that an episode holds what a prompt
 needs. ``perf/fit_sessions.py`` fits it on invented projects whose conversations settle rules, amend

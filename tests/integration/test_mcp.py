@@ -1,6 +1,7 @@
 """MCP from the outside: the official client in both eras, on a pipe and over HTTP."""
 
 import json
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import anyio
@@ -123,6 +124,27 @@ async def test_a_memory_lives_from_capture_to_forget(fresh, era):
 
         assert (await call(client, "forget", id=other["new"]))["forgotten"]
         assert (await call(client, "recall", query="passwords"))["memories"] == []
+
+
+async def test_what_was_kept_in_a_time_is_found_with_and_without_a_query(fresh, era):
+    kept = [fresh.capture(text)["id"] for text in (ARGON, "The staging database is reset at night")]
+    today, before = f"{datetime.now(UTC).astimezone():%Y-%m-%d}", "2001-01-01"
+    async with session(fresh, era) as client:
+
+        async def found(**asked):
+            answer = await call(client, "recall", **asked)
+            return [hit["id"] for hit in answer["memories"]]
+
+        assert await found(since=today) == kept[::-1], "newest first"
+        assert (await found(query="how are passwords hashed?", since=today))[0] == kept[0]
+        assert await found(query="how are passwords hashed?", until=before) == []
+        assert await found(until=before) == []
+        for wrong in ({}, {"since": "yesterday"}):
+            with pytest.raises(AssertionError, match="since"):
+                await found(**wrong)
+    asked = ("recall", "how are passwords hashed?")
+    assert fresh.ask(*asked, "--since", today)["memories"][0]["id"] == kept[0]
+    assert fresh.ask(*asked, "--until", before)["memories"] == []
 
 
 async def test_a_memory_of_the_user_stays_the_users_where_an_agent_tags_it(fresh, era):
