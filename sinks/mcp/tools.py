@@ -112,8 +112,8 @@ def _span(since: date | None, until: date | None) -> dict[str, datetime | None]:
     """The first and last moment of these days, in the time zone of this machine."""
     try:
         return {
-            "since": since and datetime.combine(since, time.min).astimezone(),
-            "until": until and datetime.combine(until, time.max).astimezone(),
+            "since": datetime.combine(since, time.min).astimezone() if since else None,
+            "until": datetime.combine(until, time.max).astimezone() if until else None,
         }
     except (ValueError, OverflowError):  # beyond all years in UTC
         raise Refused("since, until: no such day in UTC") from None

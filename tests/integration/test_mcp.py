@@ -208,6 +208,7 @@ async def test_what_a_memory_says_cannot_pass_for_the_agents_own(fresh, era):
         kept = await call(client, "capture", text=text)
         whole = await call(client, "get", id=kept["id"])
         page = await read(client, f"subcog://memory/{kept['id']}")
+        assert await read(client, f"subcog://memory/{kept['id'][:-8]}") == page
         prompt = await client.get_prompt("search_with_context", {"query": "deploy on Fridays"})
 
     for told in (whole["content"], whole["summary"], page["content"]):
