@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .anchors import Anchor
 
@@ -325,12 +326,21 @@ COMMAND_TOOL = "Bash"
 """The tool that runs commands, by Claude Code's name for it."""
 
 
+class FileChange(Value, frozen=True, kw_only=True):
+    """What a change of several files does to one of them; see ``Action``."""
+
+    path: str
+    written: str = ""
+    replaced: str = ""
+
+
 class Action(Value, frozen=True, kw_only=True):
     """What a tool is asked to do. All texts are capped.
 
     ``paths`` are the files that it names, as it names them. ``command`` is what is run, and
     ``purpose`` what the agent says that it is for. ``written`` is what goes into files, and
     ``replaced`` what stood there before; both are whole passages, of which some lines are the same.
+    ``changes`` tells several files apart, where the tool does; else it is empty.
     """
 
     tool: str
@@ -339,11 +349,19 @@ class Action(Value, frozen=True, kw_only=True):
     purpose: str = ""
     written: str = ""
     replaced: str = ""
+    changes: tuple[FileChange, ...] = ()
 
     @property
     def text(self) -> str:
         """What is written or run."""
         return "\n".join(filter(None, (self.written, self.command)))
+
+    def by_file(self) -> tuple[Action, ...]:
+        """One action a file, with what is done to that file; this one where that is not told."""
+        return tuple(
+            replace(self, paths=(one.path,), written=one.written, replaced=one.replaced, changes=())
+            for one in self.changes
+        ) or (self,)
 
 
 # --- what became of it ----------------------------------------------------------------------------

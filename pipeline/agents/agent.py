@@ -17,6 +17,7 @@ from ...config.patterns import regex
 Env = Mapping[str, str]
 Version = tuple[int, ...]
 SERVER = "subcog"
+BOM = "\ufeff"
 HOOK_TOOL = "hook"
 # What decides where subcog keeps things.
 MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")

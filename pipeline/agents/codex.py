@@ -7,12 +7,15 @@ transcript alone.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ...config.paths import agent_folders
+from ...config.patterns import regex
 from ...sinks.transcripts.lines import typed_for_codex
 from . import claude
 from .agent import Agent, Env, Payload, Place
@@ -22,10 +25,14 @@ PATCH_TOOL = "apply_patch"
 TOOL_EVENTS = ("PreToolUse", "PostToolUse")
 # A longer patch is cut: what is written to files is looked at, not kept.
 MAX_PATCH_CHARS = 200_000
+MAX_FILES = 20
+MAX_EDIT_CHARS = 20_000
 # What it gives of an output is at most about 40,000 characters; the error is mostly at its end.
 MAX_OUTPUT_BYTES = 256 * 1024
 MAX_ERROR_CHARS = 4000
-_FILE_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+_FILE_MARK = regex(
+    r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (?P<path>[^\n]+)$", re.MULTILINE
+)
 
 
 class _Command(Struct):
@@ -39,7 +46,7 @@ def is_payload(payload: Payload) -> bool:
 
 
 def translate(event: str, payload: Payload) -> tuple[str, Payload]:
-    """``payload`` with a patch as an edit of the first file that it names, and a typed prompt."""
+    """``payload`` with a patch as edits of the files that it names, and a typed prompt."""
     if event == "UserPromptSubmit":
         prompt = typed_for_codex(payload.prompt)
         return event, msgspec.structs.replace(payload, prompt=prompt)
@@ -48,15 +55,8 @@ def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     command = _command(payload)
     if payload.tool_name == "Bash" and not command.lstrip().startswith(PATCH_TOOL):
         return event, payload
-    edit = {
-        "file_path": next(iter(_files(command)), ""),
-        "old_string": _lines(command, "-"),
-        "new_string": _lines(command, "+"),
-    }
-    changed = msgspec.structs.replace(
-        payload, tool_name="Edit", tool_input=Raw(msgspec.json.encode(edit))
-    )
-    return event, changed
+    edits = Raw(msgspec.json.encode({"edits": _edits(command)}))
+    return event, msgspec.structs.replace(payload, tool_name="Edit", tool_input=edits)
 
 
 def hides_outcome(event: str, payload: Payload) -> bool:
@@ -86,17 +86,31 @@ def _command(payload: Payload) -> str:
         return ""
 
 
-def _files(patch: str) -> list[str]:
-    return [
-        line.removeprefix(mark).strip()
-        for line in patch.splitlines()
-        for mark in _FILE_MARKS
-        if line.startswith(mark)
-    ]
+def _edits(patch: str) -> list[dict[str, str]]:
+    """One edit a file, of those first named; a long patch is cut alike in each of them."""
+    sections = [_section(*named) for named in _named(patch)][:MAX_FILES]
+    share = MAX_EDIT_CHARS // max(1, len(sections))
+    return [{key: text[:share] for key, text in one.items()} for one in sections]
 
 
-def _lines(patch: str, sign: str) -> str:
-    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith(sign))
+def _named(patch: str) -> Iterator[tuple[str, str]]:
+    """The path of each file, and the lines that follow it."""
+    found = [*_FILE_MARK.finditer(patch)]
+    ends = [*(mark.start() for mark in found[1:]), len(patch)]
+    for mark, end in zip(found, ends, strict=True):
+        yield mark["path"].strip(), patch[mark.end() : end]
+
+
+def _section(path: str, lines: str) -> dict[str, str]:
+    return {
+        "file_path": path,
+        "old_string": _lines(lines, "-"),
+        "new_string": _lines(lines, "+"),
+    }
+
+
+def _lines(section: str, sign: str) -> str:
+    return "\n".join(line[1:] for line in section.splitlines() if line.startswith(sign))
 
 
 # --- its settings ---------------------------------------------------------------------------------

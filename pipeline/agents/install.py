@@ -335,15 +335,25 @@ def read_version(text: str) -> Version:
     return tuple(map(int, found.groups())) if found else ()
 
 
-def plugin_enabled(env: Env) -> bool:
-    """Whether Claude Code runs subcog as an installed plugin, by the user's settings."""
-    settings: Any = None
+def plugin_enabled(env: Env, project: Path) -> bool:
+    """Whether Claude Code runs subcog as an installed plugin in ``project``.
+
+    The user's settings, those of the project and the user's own for it each may say so; the last of
+    them that names the plugin counts.
+    """
+    enabled: dict[str, bool] = {}
+    folder = project / ".claude"
+    users = claude_places(env, None)[0].file
+    for file in (users, folder / "settings.json", folder / "settings.local.json"):
+        enabled |= _plugins(file)
+    return any(on for name, on in enabled.items() if name.partition("@")[0] == "subcog")
+
+
+def _plugins(file: Path) -> dict[str, bool]:
+    """The plugins that a settings file names, and whether it enables them."""
     try:
-        file: Path = claude_places(env, None)[0].file
         settings = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return False
-    enabled = settings.get("enabledPlugins") if isinstance(settings, Mapping) else None
-    return isinstance(enabled, Mapping) and any(
-        name.partition("@")[0] == "subcog" and bool(value) for name, value in enabled.items()
-    )
+        return {}
+    named = settings.get("enabledPlugins") if isinstance(settings, Mapping) else None
+    return {name: bool(on) for name, on in named.items()} if isinstance(named, Mapping) else {}

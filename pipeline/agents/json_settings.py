@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...config.patterns import regex
-from .agent import SERVER, Hook, Wiring, is_our_hook, is_our_server
+from .agent import BOM, SERVER, Hook, Wiring, is_our_hook, is_our_server
 
 KeyPath = tuple["str | int", ...]
 _BLANK = regex(r"[ \t\r\n]*")
@@ -78,6 +78,8 @@ class JsonSettings:
     def _parse(self, text: str) -> dict[str, Any]:
         if not text.strip():
             return {}
+        if text.startswith(BOM):
+            raise ValueError("begins with a byte order mark (U+FEFF), which JSON does not have")
         try:
             settings = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -13,12 +13,13 @@ from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Table
+from tomlkit.items import Comment, Table, Whitespace
 
-from .agent import SERVER, Wiring, is_our_server
+from .agent import BOM, SERVER, Wiring, is_our_server
 from .settings_file import SettingsUnreadable, check_writable, read, replace_file
 
 TABLE = "mcp_servers"
+_FENCE = f"[{TABLE}.{SERVER}-ends-here]\n"
 
 
 class TomlSettings:
@@ -36,15 +37,37 @@ class TomlSettings:
 
     def remove(self, text: str) -> str:
         """``text`` without the table and its sub-tables, nor what ``add`` made around it."""
-        document = _parse(text)
-        before = _table(document.unwrap(), TABLE)
+        before = _table(_parse(text).unwrap(), TABLE)
         if SERVER not in before:
             return text
+        document = _parse(_fenced(text))
         around = _table(document, TABLE)
         del around[SERVER]
         if isinstance(around, Table) and around.is_super_table() and not around:
             del document[TABLE]
+        document = _parse(document.as_string().replace(_FENCE, ""))
         return _checked(document, text, TABLE, {k: v for k, v in before.items() if k != SERVER})
+
+
+def _fenced(text: str) -> str:
+    """``text`` with a header behind our table's last key, where comments follow that.
+
+    By the grammar they belong to our table, and would go with it.
+    """
+    document = _parse(text)
+    last = _table(document, TABLE)[SERVER]
+    while isinstance(last, Table) and last.value.body and isinstance(last.value.body[-1][1], Table):
+        last = last.value.body[-1][1]
+    if not isinstance(last, Table):
+        return text
+    body = last.value.body
+    keys = [at for at, (key, _) in enumerate(body) if key is not None]
+    comments = [at for at, (_, item) in enumerate(body) if isinstance(item, Comment)]
+    behind = [at for at in comments if not keys or at > keys[-1]]
+    if not behind:
+        return text
+    body.insert(behind[0], (None, Whitespace(_FENCE)))
+    return document.as_string()
 
 
 def write_setting(file: Path, table: str, key: str, value: str) -> bool:
@@ -103,6 +126,8 @@ def without_setting(text: str, table: str, key: str) -> str:
 
 
 def _parse(text: str) -> tomlkit.TOMLDocument:
+    if text.startswith(BOM):
+        raise ValueError("begins with a byte order mark (U+FEFF), which TOML does not have")
     try:
         return tomlkit.parse(text)
     except (ValueError, TOMLKitError, RecursionError):
@@ -128,4 +153,13 @@ def _checked(document: tomlkit.TOMLDocument, text: str, name: str, wanted: dict[
 
 
 def _without_empty(settings: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if value != {}}
+    return {key: _comparable(value) for key, value in settings.items() if value != {}}
+
+
+def _comparable(value: Any) -> Any:
+    """``value`` in which nan equals nan."""
+    if isinstance(value, dict):
+        return {key: _comparable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_comparable(each) for each in value]
+    return repr(value) if isinstance(value, float) else value

@@ -145,6 +145,8 @@ class Calls:
             limit=params.limit,
             mode=params.mode,
             namespaces=(params.namespace,) if params.namespace else (),
+            since=params.since,
+            until=params.until,
             asked=params.query if params.mode == "hybrid" else "",
             min_relevance=LEAST_RECALLED if params.mode == "hybrid" else 0.0,
             thorough=True,

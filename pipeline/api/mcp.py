@@ -16,7 +16,6 @@ import msgspec
 from anyio.abc import ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from ...bus.ids import full_id
 from ...bus.values import Memory, Provenance, Scope
 from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
@@ -37,7 +36,7 @@ from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
 from . import results as answers
 from .dispatch import Calls
-from .params import FAILURES, reason_of
+from .params import FAILURES, CallRefused, find_memory, reason_of
 
 if TYPE_CHECKING:
     from ...sinks.mcp.server import Session
@@ -127,8 +126,11 @@ class McpPort:
     async def find(self, memory_id: str) -> Json | None:
         with _refusals():
             archive = await self._app.archive.get()
-            found = await archive.store.get([full_id(memory_id)], await self.scopes())
-        return self._told(found[0]) if found else None
+            place = await self._entrance.places.find(self._fields)
+            try:
+                return self._told(await find_memory(archive, memory_id, place))
+            except CallRefused:
+                return None
 
     async def latest(self, *, limit: int, namespaces: tuple[str, ...] = ()) -> list[Json]:
         with _refusals():

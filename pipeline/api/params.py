@@ -63,12 +63,17 @@ class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class RecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``recall``."""
+    """``recall``: of memories made from ``since`` to ``until``, where these are given."""
 
     query: str
     limit: int = 10
     mode: Mode = "hybrid"
     namespace: str | None = None
+    since: Annotated[datetime, Meta(tz=True)] | None = None
+    until: Annotated[datetime, Meta(tz=True)] | None = None
+
+    def __post_init__(self) -> None:
+        check_in_utc(self.since, self.until)
 
 
 class IdParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -128,19 +128,23 @@ def show_capture(answer: CaptureResult, lines: Iterable[str], done: str) -> None
     show_default=True,
     help="Search by words (text), by meaning (vector), or both.",
 )
+@click.option("--since", help="Only what was made on this date or later: 2027-01-31.")
+@click.option("--until", help="Only what was made on this date or earlier.")
 @click.option("--sessions", is_flag=True, help="Search what was said in sessions instead.")
 @daemon_options
 def recall_command(
-    query: str, limit: int, namespace: str | None, mode: str, sessions: bool
+    query: str, limit: int, since: str | None, until: str | None, sessions: bool, **wanted: Any
 ) -> None:
     """Search memories, best first.
 
     Those of the project, your own and your organisation's are searched.
     """
     if sessions:
+        if since or until:
+            raise click.UsageError("--since and --until do not go with --sessions")
         _recall_sessions(query, limit)
         return
-    params = {"query": query, "limit": limit, "namespace": namespace, "mode": mode}
+    params = {"query": query, "limit": limit, **wanted, **span(since, until)}
     answer = call("recall", RecallResult, params)
     if printed_as_json(answer):
         return

@@ -114,7 +114,7 @@ def install_command(
         if change.is_name_taken
     ]
     notes += [agent.advice] if agent.advice else []
-    if agent.name == "claude" and plugin_enabled(os.environ):
+    if agent.name == "claude" and plugin_enabled(os.environ, place or Path.cwd()):
         notes.append(
             "subcog is also installed as a plugin, so every hook would run twice. "
             "Keep one: `subcog uninstall`, or `claude plugin uninstall subcog`."
@@ -275,7 +275,7 @@ def _seen(agent: Agent) -> Seen:
             *map(_wired_in, agent.places(os.environ, None)),
             *(_wired_in(place) for place in agent.places(os.environ, Path.cwd()) if place.hooks),
         ],
-        plugin=agent.name == "claude" and plugin_enabled(os.environ),
+        plugin=agent.name == "claude" and plugin_enabled(os.environ, Path.cwd()),
     )
 
 

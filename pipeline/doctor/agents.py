@@ -42,6 +42,7 @@ TEXT = "The canary lives in the blue aviary behind the observatory"
 QUESTION = "where does the canary live?"
 PROJECT = "subcog-canary-"
 """How the name of the project begins that the test memory is kept in."""
+WIRED_ONCE = "wired once"
 HOOK_S = 20
 AGAIN_S = 2.0
 Commands = Mapping[str, Sequence[str]]
@@ -52,21 +53,28 @@ def examine(paths: Paths, env: Env, project: Path) -> Iterator[Finding]:
 
     Another one for what is wired in ``project`` alone, a path without links.
     """
-    wirings = {}
+    hooked = False
     for agent in AGENTS.values():
         try:
             users, locals_ = wired(agent, env), wired(agent, env, project=project)
         except SettingsUnreadable as error:
             yield _unreadable(agent, error, env)
             continue
-        wirings[agent.name] = wiring = _joined(users)
+        wiring = _joined(users)
         # The user's home may be the project, and some agents have the same file for both.
         here = Wiring() if locals_.keys() <= users.keys() else _joined(locals_)
         if wiring or not here:
-            yield _agent(agent, wiring, paths, env)
+            yield _agent(agent, wiring, paths, env, project)
         if here:
             yield _installed(agent, here, paths, env, project)
-    yield from _twice(wirings.get("claude", Wiring()), env)
+            yield from _in_two_ways(agent, wiring, here)
+        hooked = hooked or (agent.name == "claude" and bool(wiring.hooks or here.hooks))
+    if hooked and plugin_enabled(env, project):
+        yield failed(
+            WIRED_ONCE,
+            "Claude Code has subcog as a plugin and in its settings: everything runs twice",
+            "keep one: `subcog uninstall claude`, or `claude plugin uninstall subcog`",
+        )
 
 
 def _unreadable(agent: Agent, error: SettingsUnreadable, env: Env) -> Finding:
@@ -84,9 +92,9 @@ def _joined(found: Mapping[Path, Wiring]) -> Wiring:
     return Wiring(hooks=hooks, server=servers[0] if servers else None)
 
 
-def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
+def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env, project: Path) -> Finding:
     if not wiring:
-        if agent.name == "claude" and plugin_enabled(env):
+        if agent.name == "claude" and plugin_enabled(env, project):
             return passed(agent.title, "installed as a plugin")
         found_agent = find_agent(agent, env)
         if found_agent.program is None:
@@ -187,13 +195,22 @@ def _needs_server(hooks: Sequence[Hook]) -> bool:
     return any(hook.entry.get("type") == "mcp_tool" for hook in hooks)
 
 
-def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
-    if wiring.hooks and plugin_enabled(env):
+def _in_two_ways(agent: Agent, users: Wiring, here: Wiring) -> Iterator[Finding]:
+    """A finding where the hooks of the user and of the project reach the daemon differently.
+
+    Of equal ones an agent runs one.
+    """
+    ways = {hook.event: _way_of(hook) for hook in users.hooks}
+    if any(ways.get(hook.event, way) != way for hook in here.hooks if (way := _way_of(hook))):
         yield failed(
-            "wired once",
-            "Claude Code has subcog as a plugin and in its settings: everything runs twice",
-            "keep one: `subcog uninstall claude`, or `claude plugin uninstall subcog`",
+            WIRED_ONCE,
+            f"{agent.title} has hooks for the user and others in this project: they run twice",
+            f"keep one: `subcog uninstall {agent.name}`, or add `--project .` to that",
         )
+
+
+def _way_of(hook: Hook) -> dict[str, object]:
+    return {key: value for key, value in hook.entry.items() if key != "timeout"}
 
 
 def hook_activity(pairs: Sequence[HookActivity]) -> Finding:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from ...bus.values import Action
+from ...bus.values import Action, FileChange
 from ...config.patterns import regex
 
 MAX_TEXT_CHARS = 20_000
-MAX_PATHS = 10
+MAX_PATHS = 20
 MAX_PATH_CHARS = 1000
 MAX_PURPOSE_CHARS = 500
 _MAX_EDITS = 50
@@ -96,6 +97,24 @@ def action_of(tool: str, tool_input: Raw) -> Action:
         purpose=_text(fields.description, MAX_PURPOSE_CHARS),
         written=text,
         replaced=_joined((fields.old_string, *(edit.old_string for edit in edits))),
+        changes=_changes(edits),
+    )
+
+
+def _changes(edits: Sequence[_Edit]) -> tuple[FileChange, ...]:
+    """What is done to each file, where every edit names one and not all the same."""
+    by_path: dict[str, list[_Edit]] = {}
+    for edit in edits:
+        by_path.setdefault(_text(edit.file_path, MAX_PATH_CHARS), []).append(edit)
+    if len(by_path) < 2 or any(not path or "\0" in path for path in by_path):
+        return ()
+    return tuple(
+        FileChange(
+            path=path,
+            written=_joined(tuple(edit.new_string for edit in some)),
+            replaced=_joined(tuple(edit.old_string for edit in some)),
+        )
+        for path, some in islice(by_path.items(), MAX_PATHS)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -32,10 +33,15 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``recall`` takes."""
 
-    query: Annotated[Query, Meta(description="What to look for, in words or as a question.")]
+    query: Annotated[
+        Query | None,
+        Meta(description="What to look for; without it, all of since … until, newest first."),
+    ] = None
     namespace: InNamespace = None
     limit: Annotated[int, Meta(ge=1, le=50, description="At most so many.")] = 10
     mode: Annotated[Mode, Meta(description="How to search.")] = "hybrid"
+    since: Annotated[date | None, Meta(description="Made on this day or later.")] = None
+    until: Annotated[date | None, Meta(description="Made on this day or earlier.")] = None
 
 
 class Entry(Result, frozen=True, kw_only=True):
@@ -65,7 +71,9 @@ class RecallResult(Result, frozen=True, kw_only=True):
     mode: str
     memories: list[Entry]
     topics: list[str]
-    total_count: int
+    total_count: Annotated[
+        int, Meta(description="How many the filters let through, whether they match or not.")
+    ]
     degraded: str | None = None
 
 
@@ -260,7 +268,7 @@ def _explained(message: str, kind: type[msgspec.Struct], text_chars: int) -> str
     if name in known:
         allowed = _allowed(known[name])
         return f"{name}: {what}" + (f"; allowed: {allowed}" if allowed else "")
-    return f"{what}; arguments: {', '.join(known)}"
+    return f"{what}; arguments: {', '.join(known) or 'none'}"
 
 
 def _allowed(schema: Json) -> str:

@@ -6,6 +6,7 @@ What each takes and returns is in ``schemas.py``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import date, datetime, time
 from functools import cache
 from typing import Any, Literal
 
@@ -88,6 +89,36 @@ def asks(call: str, *, brief: bool = False) -> Run:
     return run
 
 
+async def recall(port: ClientPort, arguments: RecallArguments) -> Json:
+    """What a search finds; without a query the newest of a time. Raises ``Refused``."""
+    asked = msgspec.to_builtins(arguments) | _span(arguments.since, arguments.until)
+    if arguments.query is not None:
+        return await port.call("recall", asked, brief=True) | {"notice": port.notice}
+    if arguments.since is None and arguments.until is None:
+        raise Refused("query, or since or until, has to be given")
+    del asked["query"], asked["mode"]
+    listed = await port.call("list", asked, brief=True)
+    return {
+        "query": "",
+        "mode": "newest",
+        "memories": listed["memories"],
+        "topics": [],
+        "total_count": listed["total"],
+        "notice": port.notice,
+    }
+
+
+def _span(since: date | None, until: date | None) -> dict[str, datetime | None]:
+    """The first and last moment of these days, in the time zone of this machine."""
+    try:
+        return {
+            "since": datetime.combine(since, time.min).astimezone() if since else None,
+            "until": datetime.combine(until, time.max).astimezone() if until else None,
+        }
+    except (ValueError, OverflowError):  # beyond all years in UTC
+        raise Refused("since, until: no such day in UTC") from None
+
+
 def writes(call: str) -> Run:
     """A tool that keeps a text."""
 
@@ -137,11 +168,13 @@ TOOLS = (
             "Search what is remembered of this project, the user and the team: decisions, "
             "learnings, patterns, blockers, gotchas, preferences, what was tried. Call it before "
             "you decide something that may have been decided, or look for what may be known. "
+            "For what is new, or of a time such as this week, give `since` and `until` as dates, "
+            "with or without a query. "
             "Gives a compact index, best first; `get` gives the whole text of one."
         ),
         takes=RecallArguments,
         gives=RecallResult,
-        run=asks("recall", brief=True),
+        run=recall,
     ),
     Tool(
         name="search_sessions",

@@ -1,7 +1,8 @@
 """The warm index of sessions: each is cut into episodes, and an episode is found as a whole.
 
 What was settled over several turns is found by all of them together, since one sentence of it does
-not say what it is about. An episode begins with the user's words. A cache of the store.
+not say what it is about. An episode begins with the user's words. It is not found by turns that
+have no word of their own ("please do it", "done"). A cache of the store.
 
 A logistic model on what the words say gives the probability that an episode holds what a prompt
 needs. ``perf/fit_sessions.py`` fits it on invented projects whose conversations settle rules, amend
@@ -31,6 +32,7 @@ from ..search.calibration import Features
 from ..search.index import Index
 from ..search.ranking import begin, measure
 from .table import Row, order_of
+from .wording import has_subject
 
 WEIGHTS: Final = Path(__file__).with_name("relevance.json")
 FEATURES = (
@@ -216,8 +218,10 @@ class PassageIndex:
             self._sessions.setdefault((passage.scope, passage.session), []).append(episode)
             self._episodes[episode.id] = episode
             self.passages += len(episode.passages)
-            said = "\n".join(row.passage.text for row in part)
-            pairs.append((_as_memory(episode, said), joined([row.encoding for row in part])))
+            if telling := [row for row in part if has_subject(row.passage.text)]:
+                said = "\n".join(row.passage.text for row in telling)
+                encoding = joined([row.encoding for row in telling])
+                pairs.append((_as_memory(episode, said), encoding))
         return pairs
 
     # --- reading ---------------------------------------------------------------------------------

@@ -7,15 +7,20 @@ subject, Jonas and Java, is what a session has to hold.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final
 
 from ...config.patterns import regex
-from ..models.analyzer import DULL_WORDS
+from ..models.analyzer import DULL_WORDS, Analyzer
 
 _MOST_WORDS: Final = 24
 """A longer prompt says itself what it is about."""
 
 _FEWEST_OWN_WORDS: Final = 2
+
+_MOST_CHARS_WITHOUT_SUBJECT: Final = 100
+"""A longer text is not read for that: it has words that are no frame."""
 
 _ASKS = regex(
     r"^\W*(?:(?:hey|hi|ok|so|and|but|btw|thanks|great)\b\W*)*"
@@ -60,8 +65,25 @@ def subject_looked_back_at(text: str) -> str:
 
 def says_something(text: str) -> bool:
     """Whether ``text`` has words that could be a topic; "ok ciao" and "yes, do it" have none."""
-    own = {word for word in _WORD.findall(text.lower()) if not _frames(word)}
-    return len(own) >= _FEWEST_OWN_WORDS or not text.isascii()
+    return len(set(_own_words(text))) >= _FEWEST_OWN_WORDS or not text.isascii()
+
+
+def has_subject(text: str) -> bool:
+    """Whether ``text`` has a single word that could be a topic; "look at it again" has none."""
+    if len(text) > _MOST_CHARS_WITHOUT_SUBJECT or not text.isascii():
+        return True
+    stem, framing = _stemmed_frame()
+    return any(stem(word) not in framing for word in _own_words(text))
+
+
+def _own_words(text: str) -> Iterator[str]:
+    return (word for word in _WORD.findall(text.lower()) if not _frames(word))
+
+
+@cache
+def _stemmed_frame() -> tuple[Callable[[str], str], frozenset[str]]:
+    stem = Analyzer().stem
+    return stem, frozenset(map(stem, _FRAME))
 
 
 def _straight(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -250,12 +250,7 @@ class Attempts:
     def edited(self, action: Action, *, root: str = "") -> None:
         """Files of the project at ``root`` were changed."""
         self._count()
-        read = read_action(action, root=root)
-        changed = "\n".join((*read.added, *read.removed))[:_CHANGED_CHARS].casefold()
-        paths = (read.path, *action.paths[1:])
-        edits = [
-            Edit(path=path, changed=changed, whole=not action.replaced) for path in paths if path
-        ]
+        edits = [edit for one in action.by_file() for edit in _edits(one, root)]
         for one in self._failed:
             if one.edits is not None:
                 both = [*one.edits, *edits]
@@ -305,6 +300,14 @@ class Attempts:
 def _is_form(one: Command, other: Command) -> bool:
     """Whether both do the same, perhaps with other options."""
     return (one.program, one.words) == (other.program, other.words)
+
+
+def _edits(action: Action, root: str) -> Iterator[Edit]:
+    """The edits of the files that ``action`` names, of a project at ``root``."""
+    read = read_action(action, root=root)
+    changed = "\n".join((*read.added, *read.removed))[:_CHANGED_CHARS].casefold()
+    for path in filter(None, (read.path, *action.paths[1:])):
+        yield Edit(path=path, changed=changed, whole=not action.replaced)
 
 
 def _only_looks(line: ShellLine) -> bool:

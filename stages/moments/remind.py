@@ -48,7 +48,8 @@ NAMES_DEFINED = 0.75
 NAMES_USED = 0.65
 """and one which the change uses, where the words are alike as well."""
 
-MAX_FILES = 2
+MAX_FILES = 20
+MAX_SEARCHED = 3
 
 _FOUND = 8
 _LEAST = 0.05
@@ -75,9 +76,7 @@ async def remind(
 
     None twice in one context: what is shown is noted in ``sessions``.
     """
-    root = event.place.root
-    paths = () if event.action.tool == COMMAND_TOOL else event.action.paths
-    subjects = [subject_of(path, event.action.text, root=root) for path in paths[:MAX_FILES]]
+    subjects = _subjects(event)
     if not subjects or not settings.max_results:
         return (abstain(event, "remind", "no_subject"),)
     try:
@@ -85,7 +84,8 @@ async def remind(
     except ConnectionError:
         emit(degraded, "remind", reason="search.unavailable")
         return (abstain(event, "remind", "search_unavailable"),)
-    heading = f"Related memories for {neutralise(preview(subjects[0].name, 80))}:"
+    names = ", ".join(dict.fromkeys(subject.name for subject in subjects))
+    heading = f"Related memories for {neutralise(preview(names, 80))}:"
     return build_reminder(
         ReminderContext(
             event=event,
@@ -104,6 +104,17 @@ async def remind(
     )
 
 
+def _subjects(event: ToolUsed) -> list[Subject]:
+    """What the files are about that were changed, each with what was written into it."""
+    if event.action.tool == COMMAND_TOOL:
+        return []
+    return [
+        subject_of(path, action.text, root=event.place.root)
+        for action in event.action.by_file()
+        for path in action.paths
+    ][:MAX_FILES]
+
+
 async def _gather(
     event: ToolUsed, subjects: Sequence[Subject], recall: Recall, catalogue: Catalogue
 ) -> list[RatedHit]:
@@ -112,9 +123,10 @@ async def _gather(
     async with anyio.create_task_group() as group:
         for subject in subjects:
             group.start_soon(gathering.look_up, subject)
+        for subject in subjects[:MAX_SEARCHED]:
             group.start_soon(gathering.search, subject.terms, "its path", subject, _speaks_of)
-        words = subjects[0].words
-        group.start_soon(gathering.search, words, "what was changed", subjects[0], _has_words)
+            words = subject.words
+            group.start_soon(gathering.search, words, "what was changed", subject, _has_words)
     if gathering.failures:
         raise gathering.failures[0]
     return gathering.rated

@@ -41,6 +41,9 @@ HEADING = "Before you do this, earlier notes that seem to speak of just that:"
 AGAIN = 0.8
 """From this relevance on a memory warns of an action although the context holds it already."""
 
+MAX_SEARCHED = 5
+"""Of a patch of many files so many are searched for."""
+
 
 class Searcher(Struct, frozen=True):
     """What finds the memories that speak of an action."""
@@ -49,19 +52,23 @@ class Searcher(Struct, frozen=True):
     warnings: Warnings
     now: datetime
 
-    async def find(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
+    async def find(self, actions: Sequence[ActionText], event: ActionProposed) -> list[RatedHit]:
         """The memories found, with how likely each warns. Raises ``ConnectionError``.
+
+        ``actions`` are what ``event`` proposes, a changed file each. The rules that they break by
+        name are looked up for all of them, and memories are searched for the first few.
 
         A record of a failure that the command repeats, and a rule that the action breaks by name,
         are found by what both name; a record of what the command already does otherwise is left
         out.
         """
-        deed = Deed(action)
+        deeds = [Deed(action) for action in actions]
         commands = read_line(event.action.command).commands
-        keys = action_keys(deed, commands)
-        known = await self.warnings.warning(keys, event.place.readable) if keys else ()
-        found = [_by_name(memory, deed) for memory in known]
-        rated = [*found, *await self._search(action, deed, event)]
+        keys = dict.fromkeys(key for deed in deeds for key in action_keys(deed, commands))
+        known = await self.warnings.warning(tuple(keys), event.place.readable) if keys else ()
+        rated = [_by_name(memory, deeds) for memory in known]
+        for action, deed in zip(actions[:MAX_SEARCHED], deeds, strict=False):
+            rated += await self._search(action, deed, event)
         return [one for hit in rated if (one := _by_record(hit, commands)) is not None]
 
     async def _search(
@@ -102,9 +109,9 @@ def _rated(hit: Hit, likely: float) -> RatedHit:
     return RatedHit(replace(hit, relevance=likely), f"warns of the action, {likely:.2f}")
 
 
-def _by_name(memory: Memory, deed: Deed) -> RatedHit:
-    """``memory``, as certain as it is where the action breaks a rule of it by name."""
-    if deed.breaks(memory.content):
+def _by_name(memory: Memory, deeds: Sequence[Deed]) -> RatedHit:
+    """``memory``, as certain as it is where one of ``deeds`` breaks a rule of it by name."""
+    if any(deed.breaks(memory.content) for deed in deeds):
         return RatedHit(Hit.unsearched(memory, SURE), "states a rule that the action breaks")
     return RatedHit(Hit.unsearched(memory), "")
 
@@ -135,12 +142,13 @@ async def warn(
     A memory warns once in a context, unless it changed; one that the context holds for another
     reason warns where that is sure. Emits ``proposed``.
     """
-    action = read_action(event.action, root=event.place.root)
-    if not action.query or action.looks_only or not settings.max_results:
+    read = (read_action(one, root=event.place.root) for one in event.action.by_file())
+    actions = [action for action in read if action.query and not action.looks_only]
+    if not actions or not settings.max_results:
         answer: tuple[Event, ...] = (abstain(event, "warn", "no_subject"),)
     else:
         try:
-            rated = await Searcher(recall, warnings, now).find(action, event)
+            rated = await Searcher(recall, warnings, now).find(actions, event)
         except ConnectionError:
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)

@@ -23,7 +23,13 @@ LEARNED = (
     "Root cause: the flaky tests share one temporary directory, so parallel workers delete each "
     "other's files."
 )
-PATCH = "*** Begin Patch\n*** Add File: jwt_handler.py\n+x = 1\n*** End Patch\n"
+PATCH = """*** Begin Patch
+*** Add File: notes.txt
++later
+*** Add File: jwt_handler.py
++x = 1
+*** End Patch
+"""
 FULL = 90_000
 SUMMARISE = "CHECKPOINT COMPACTION"
 
@@ -51,7 +57,7 @@ def test_tools_a_compaction_and_a_resume_reach_the_model_and_the_store(codex, pr
 
     first, patched, failed, summary, after = map(said_in, codex.api.prompts)
     assert JWT not in first
-    assert "Related memories for jwt_handler.py" in patched
+    assert "Related memories for notes.txt, jwt_handler.py" in patched
     assert patched.count(JWT) == 1
     assert REFUSED not in patched
     assert failed.count(REFUSED) == 1

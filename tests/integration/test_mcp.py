@@ -1,6 +1,7 @@
 """MCP from the outside: the official client in both eras, on a pipe and over HTTP."""
 
 import json
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import anyio
@@ -125,6 +126,27 @@ async def test_a_memory_lives_from_capture_to_forget(fresh, era):
         assert (await call(client, "recall", query="passwords"))["memories"] == []
 
 
+async def test_what_was_kept_in_a_time_is_found_with_and_without_a_query(fresh, era):
+    kept = [fresh.capture(text)["id"] for text in (ARGON, "The staging database is reset at night")]
+    today, before = f"{datetime.now(UTC).astimezone():%Y-%m-%d}", "2001-01-01"
+    async with session(fresh, era) as client:
+
+        async def found(**asked):
+            answer = await call(client, "recall", **asked)
+            return [hit["id"] for hit in answer["memories"]]
+
+        assert await found(since=today) == kept[::-1], "newest first"
+        assert (await found(query="how are passwords hashed?", since=today))[0] == kept[0]
+        assert await found(query="how are passwords hashed?", until=before) == []
+        assert await found(until=before) == []
+        for wrong in ({}, {"since": "yesterday"}):
+            with pytest.raises(AssertionError, match="since"):
+                await found(**wrong)
+    asked = ("recall", "how are passwords hashed?")
+    assert fresh.ask(*asked, "--since", today)["memories"][0]["id"] == kept[0]
+    assert fresh.ask(*asked, "--until", before)["memories"] == []
+
+
 async def test_a_memory_of_the_user_stays_the_users_where_an_agent_tags_it(fresh, era):
     one = fresh.capture("Deploys wait for the smoke tests", "--namespace", "decisions")["id"]
     async with session(fresh, era) as client:
@@ -186,6 +208,7 @@ async def test_what_a_memory_says_cannot_pass_for_the_agents_own(fresh, era):
         kept = await call(client, "capture", text=text)
         whole = await call(client, "get", id=kept["id"])
         page = await read(client, f"subcog://memory/{kept['id']}")
+        assert await read(client, f"subcog://memory/{kept['id'][:-8]}") == page
         prompt = await client.get_prompt("search_with_context", {"query": "deploy on Fridays"})
 
     for told in (whole["content"], whole["summary"], page["content"]):

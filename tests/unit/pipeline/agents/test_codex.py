@@ -3,7 +3,7 @@ import pytest
 from msgspec import Raw
 
 from subcog.pipeline.agents.agent import Payload
-from subcog.pipeline.agents.codex import as_failure, hides_outcome, is_payload, translate
+from subcog.pipeline.agents.codex import MAX_FILES, as_failure, hides_outcome, is_payload, translate
 
 PATCH = """*** Begin Patch
 *** Update File: src/auth.py
@@ -24,15 +24,32 @@ def used(tool: str, command: object) -> Payload:
     "payload", [used("apply_patch", PATCH), used("Bash", f"apply_patch <<'EOF'\n{PATCH}EOF\n")]
 )
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
-def test_patch_is_an_edit_of_the_first_file_that_it_names(event, payload):
+def test_patch_is_an_edit_of_each_file_that_it_names(event, payload):
     same, edit = translate(event, payload)
 
     assert (same, edit.tool_name) == (event, "Edit")
     assert msgspec.json.decode(edit.tool_input) == {
-        "file_path": "src/auth.py",
-        "old_string": "old",
-        "new_string": 'new = 1\nprint("hi")',
+        "edits": [
+            {"file_path": "src/auth.py", "old_string": "old", "new_string": "new = 1"},
+            {"file_path": "b.py", "old_string": "", "new_string": 'print("hi")'},
+        ]
     }
+
+
+def test_a_moved_file_is_named_by_both_its_paths_and_a_long_patch_is_cut_alike_in_each():
+    moved = "*** Update File: a.py\n*** Move to: b.py\n@@\n+x\n"
+    long = "".join(f"*** Add File: {n}.py\n" + "+1\n" * 20_000 for n in range(5))
+    _, edit = translate("PreToolUse", used("apply_patch", moved + long))
+    edits = msgspec.json.decode(edit.tool_input)["edits"]
+    assert [one["file_path"] for one in edits[:3]] == ["a.py", "b.py", "0.py"]
+    assert [one["new_string"] for one in edits[:2]] == ["", "x"]
+    assert len(edits[2]["new_string"]) < 10_000
+
+
+def test_of_a_patch_only_so_many_files_are_looked_at():
+    many = "".join(f"*** Delete File: {n}.py\n" for n in range(100))
+    _, edit = translate("PreToolUse", used("apply_patch", many))
+    assert len(msgspec.json.decode(edit.tool_input)["edits"]) == MAX_FILES
 
 
 @pytest.mark.parametrize(

@@ -271,6 +271,7 @@ def test_dry_run_says_what_would_be_done_and_writes_nothing(existing):
         (b'{"hooks": {"Stop": [1]}}', "shape"),
         (b'{"hooks": {"Stop": [{"hooks": 1}]}}', "shape"),
         (b'{"a": "\xff"}', "UTF-8"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
         (b"[" * 100_000, "JSON"),
     ],
 )

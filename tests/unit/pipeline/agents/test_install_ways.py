@@ -114,7 +114,25 @@ def test_agent_that_is_not_here_is_not_found(tmp_path):
 )
 def test_plugin_is_found_in_the_users_settings(tmp_path, settings, enabled):
     (tmp_path / "settings.json").write_text(json.dumps(settings))
-    assert plugin_enabled({"CLAUDE_CONFIG_DIR": str(tmp_path)}) is enabled
+    assert plugin_enabled({"CLAUDE_CONFIG_DIR": str(tmp_path)}, tmp_path / "project") is enabled
+
+
+@pytest.mark.parametrize(
+    ("files", "enabled"),
+    [
+        ({"settings.json": True}, True),
+        ({"settings.local.json": True}, True),
+        ({"settings.json": True, "settings.local.json": False}, False),
+        ({}, False),
+    ],
+)
+def test_plugin_is_found_in_the_settings_of_a_project(tmp_path, files, enabled):
+    folder = tmp_path / "project" / ".claude"
+    folder.mkdir(parents=True)
+    for name, on in files.items():
+        (folder / name).write_text(json.dumps({"enabledPlugins": {"subcog@subcog": on}}))
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    assert plugin_enabled(env, tmp_path / "project") is enabled
 
 
 class Meddled(JsonSettings):

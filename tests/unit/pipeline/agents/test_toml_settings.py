@@ -65,6 +65,27 @@ def test_what_comes_after_the_table_stays_and_its_sub_tables_go():
     assert EDITOR.remove(text) == "a = 1\n\n[later]\nb = 2\n"
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        '\n# mine: keep this note\n[projects."/x"]\ntrust_level = "trusted"\n',
+        "# the end\n\n# really",
+        "# a\n[mcp_servers.z]\nx = 1\n",
+        "# a\r\n\r\n[y] # b\r\nx = 1\r\n",
+    ],
+)
+@pytest.mark.parametrize("before", ["", 'model = "x"\n', "[mcp_servers.a]\nb = 1\n"])
+def test_comments_behind_the_table_stay(before, behind):
+    left = EDITOR.remove(EDITOR.add(before, OURS) + behind)
+    assert [*filter(None, left.splitlines())] == [*filter(None, (before + behind).splitlines())]
+    assert EDITOR.remove(left) == left
+
+
+def test_a_number_that_equals_nothing_hinders_nothing():
+    text = "x = nan\n[y]\nz = [nan, inf]\n"
+    assert EDITOR.remove(EDITOR.add(text, OURS)).rstrip() == text.rstrip()
+
+
 def test_server_of_that_name_that_is_not_ours_stays():
     text = '[mcp_servers.subcog]\ncommand = "theirs"\n'
 
@@ -77,6 +98,7 @@ def test_server_of_that_name_that_is_not_ours_stays():
     [
         ("a = \n", "not TOML"),
         ("mcp_servers = 1\n", "no table"),
+        ("\ufeffa = 1\n", "byte order mark"),
         ("a = 1\na = 2\n", "not TOML"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from subcog.config.paths import find_paths
 from subcog.pipeline.agents.install import AGENTS, Http, Mcp, install, our_parts, uninstall, wired
-from subcog.pipeline.doctor.agents import examine, hook_commands
+from subcog.pipeline.doctor.agents import WIRED_ONCE, examine, hook_commands
 
 
 @pytest.fixture
@@ -17,6 +17,26 @@ def env(tmp_path):
 def findings(env):
     project = Path(env["HOME"]) / "shop"
     return {each.check: each for each in examine(find_paths(env), env, project)}
+
+
+def test_hooks_that_run_twice_by_two_ways_are_told(env, tmp_path):
+    project, claude = tmp_path / "shop", AGENTS["claude"]
+    install(claude, our_parts(), env)
+    install(claude, our_parts(), env, project=project)
+    assert WIRED_ONCE not in findings(env), "Claude Code runs one of two equal commands"
+
+    way = Http(client="claude", port=4711, token="t")
+    install(claude, our_parts(), env, project=project, transport=way)
+    assert "run twice" in findings(env)[WIRED_ONCE].seen
+
+
+def test_hooks_beside_a_plugin_of_the_project_are_told(env, tmp_path):
+    install(AGENTS["claude"], our_parts(), env)
+    assert WIRED_ONCE not in findings(env)
+    folder = tmp_path / "shop" / ".claude"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text('{"enabledPlugins": {"subcog@subcog": true}}')
+    assert "as a plugin and in its settings" in findings(env)[WIRED_ONCE].seen
 
 
 @pytest.mark.parametrize("name", [".claude/settings.json", ".claude.json"])

@@ -46,6 +46,22 @@ def test_what_a_tool_was_asked_to_do_is_read_in_any_shape(given, told):
     assert act(raw(given)) == Action(tool="T", **told)
 
 
+def test_edits_of_several_files_are_told_apart():
+    edits = [
+        {"file_path": "a.py", "old_string": "1", "new_string": "2"},
+        {"file_path": "b.py", "new_string": "3"},
+        {"file_path": "a.py", "new_string": "4"},
+    ]
+    action = act(raw({"edits": edits}))
+    assert (action.paths, action.written, action.replaced) == (("a.py", "b.py"), "2\n3\n4", "1")
+    first, second = action.by_file()
+    assert first == Action(tool="T", paths=("a.py",), written="2\n4", replaced="1")
+    assert second == Action(tool="T", paths=("b.py",), written="3")
+
+    unnamed = act(raw({"file_path": "a.py", "edits": [*edits, {"new_string": "5"}]}))
+    assert unnamed.by_file() == (unnamed,), "who knows where the last one goes"
+
+
 @pytest.mark.parametrize("wrapped", [lambda patch: patch, lambda patch: {"input": patch}])
 def test_a_patch_names_the_files_that_it_changes(wrapped):
     patch = "*** Begin Patch\n*** Update File: src/a.py\n+x\n*** Add File: b.py\n+y\n*** End Patch"

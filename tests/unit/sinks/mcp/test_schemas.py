@@ -3,7 +3,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from subcog.sinks.mcp.schemas import read_arguments, schema_of
+from subcog.sinks.mcp.schemas import StatusArguments, read_arguments, schema_of
 
 
 class Inner(Struct):
@@ -36,6 +36,11 @@ def test_a_schema_refers_to_nothing_and_says_the_type_of_each_value():
 
 def test_right_arguments_are_read():
     assert read_arguments(Outer, {"text": "x", "kind": "a"}) == Outer(text="x", kind="a")
+
+
+def test_who_takes_nothing_says_so():
+    with pytest.raises(ValueError, match="unknown field `a`; arguments: none"):
+        read_arguments(StatusArguments, {"a": 1})
 
 
 @pytest.mark.parametrize(

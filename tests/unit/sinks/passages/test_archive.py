@@ -54,6 +54,22 @@ async def test_what_nothing_answers_finds_nothing_to_show(tmp_path, embedder):
         assert await shown(archive, "ok") == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        (("user", "please do it"), ("agent", "done")),
+        (("user", "can you look at that again"), ("agent", "I looked again and it is fine now.")),
+    ],
+)
+async def test_a_session_without_a_word_of_its_own_is_never_quoted(tmp_path, embedder, said):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(said, "s1"))
+        for asked in ("how do we deploy here?", "what do you do on error?", "who looks after it?"):
+            assert await shown(archive, asked) == []
+        await archive.add(talk(RETRIES_LATER, "s1"))
+        assert await shown(archive) != [], "what is said in it later counts"
+
+
 async def test_of_a_question_in_another_language_its_words_decide(tmp_path, embedder):
     said = (
         ("user", "Wir nehmen Hetzner statt AWS für das Staging, das ist entschieden."),

@@ -111,6 +111,15 @@ async def test_a_memory_about_a_folder_of_the_file_needs_no_search():
     assert shown.shown[0].why.startswith("is about the folder (gen/ts/cart.ts)")
 
 
+async def test_every_file_of_a_patch_is_looked_up_and_named():
+    memory = make_memory(1, provenance=Provenance(file="src/auth/jwt_handler.py"))
+    paths = (*(f"src/{number}.py" for number in range(5)), "src/auth/jwt_handler.py")
+    answer, (shown,) = await reminded(used(paths=paths), memories=[memory])
+    context = answer["hookSpecificOutput"]["additionalContext"]
+    assert context.startswith("Related memories for 0.py, 1.py, 2.py, 3.py, 4.py, jwt_handler.py:")
+    assert shown.shown[0].why.startswith("was captured with the file")
+
+
 @pytest.mark.parametrize(
     ("path", "change", "text"),
     [

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from subcog.bus.events import ActionProposed, MemoriesShown
 from subcog.bus.signals import abstained, degraded, proposed
-from subcog.bus.values import Action
+from subcog.bus.values import Action, FileChange
 from subcog.config.settings import ActionSettings
 from subcog.stages.moments.warn import HEADING, warn
 from subcog.stages.ports import RecallUnavailable
@@ -25,13 +25,13 @@ def about(command=BAD, **changes):
     return ActionProposed(action=Action(tool="Bash", command=command), **(fields | changes))
 
 
-async def warned(event=None, *, hits=None, sessions=None, settings=SETTINGS, **how):
+async def warned(event=None, *, hits=None, known=(), sessions=None, settings=SETTINGS, **how):
     hits = [make_hit(make_memory(1, RULE), 0.3)] if hits is None else hits
     with anyio.fail_after(PATIENCE_S):
         said = await warn(
             event or about(),
             recall=FakeRecall(hits=hits, **how),
-            warnings=FakeWarnings(),
+            warnings=FakeWarnings(known),
             sessions=sessions or FakeSessions(),
             settings=settings,
             now=NOW,
@@ -59,6 +59,40 @@ async def test_a_harmless_command_gets_nothing(command):
     with emitted(proposed) as told:
         assert await warned(about(command)) == ({}, ())
     assert told == [("warn", {"tool": "Bash", "outcome": "silent"})]
+
+
+def patched(written):
+    """A patch of several files: what is written into each, by its path."""
+    changes = tuple(FileChange(path=path, written=text) for path, text in written.items())
+    action = Action(tool="Edit", paths=tuple(written), written="x", changes=changes)
+    return replace(about(), action=action)
+
+
+@pytest.mark.parametrize(
+    ("written", "warns"),
+    [
+        ({"src/a.py": "x", "gen/b.py": "x"}, True),
+        ({f"src/{n}.py": "x" for n in range(15)} | {"gen/b.py": "x"}, True),
+        ({"src/a.py": "x", "src/b.py": "x"}, False),
+    ],
+)
+async def test_every_file_of_a_patch_is_checked(written, warns):
+    rule = make_memory(1, "never edit files under gen/: they are written by codegen")
+    answer, _ = await warned(patched(written), hits=[], known=[rule])
+    assert bool(answer) == warns
+
+
+@pytest.mark.parametrize(
+    ("written", "warns"),
+    [
+        ({"src/a.py": "x = 1", "tools/b.py": "print(x)"}, False),
+        ({"tools/b.py": "x = 1", "src/a.py": "print(x)"}, True),
+    ],
+)
+async def test_a_file_of_a_patch_is_judged_by_its_own_lines(written, warns):
+    rule = make_memory(1, "never use print() in src/")
+    answer, _ = await warned(patched(written), hits=[], known=[rule])
+    assert bool(answer) == warns
 
 
 async def test_what_only_looks_is_not_even_searched_for():
