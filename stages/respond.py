@@ -95,13 +95,27 @@ def _message(event: ContextBuilt) -> str:
     lines = [kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
     if len(pairs) > _MAX_LINES:
         lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
+    lines += _refused(enriched.parsed)
     if (
         not enriched.parsed.marked
+        and not enriched.parsed.refused
         and not enriched.parsed.machine
         and _marks_private(enriched.prompt.text)
     ):
         lines.append(_ALL_PRIVATE)
     return "\n".join(lines)
+
+
+def _refused(parsed: Parsed) -> list[str]:
+    """That what is marked within a paste is not kept, in a line."""
+    if not parsed.refused:
+        return []
+    count, first = len(parsed.refused), parsed.refused[0].marker
+    what = f"a line with {first} stands" if count == 1 else f"{count} marked lines stand"
+    return [
+        f"subcog: {what} in what looks pasted, so nothing of that is kept;"
+        " if you mean it, send it by itself"
+    ]
 
 
 def _marks_private(text: str) -> bool:
