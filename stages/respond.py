@@ -97,7 +97,8 @@ def _message(event: ContextBuilt) -> str:
     lines = [kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
     if len(pairs) > _MAX_LINES:
         lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
-    lines += _refused(enriched.parsed)
+    if enriched.parsed.refused:
+        lines.append(refused_line(enriched.parsed.refused))
     if (
         not enriched.parsed.marked
         and not enriched.parsed.refused
@@ -106,18 +107,6 @@ def _message(event: ContextBuilt) -> str:
     ):
         lines.append(_ALL_PRIVATE)
     return "\n".join(lines)
-
-
-def _refused(parsed: Parsed) -> list[str]:
-    """That what is marked within a paste is not kept, in a line."""
-    if not parsed.refused:
-        return []
-    count, first = len(parsed.refused), parsed.refused[0].marker
-    what = f"a line with {first} stands" if count == 1 else f"{count} marked lines stand"
-    return [
-        f"subcog: {what} in what looks pasted, so nothing of that is kept;"
-        " if you mean it, send it by itself"
-    ]
 
 
 def _marks_private(text: str) -> bool:
@@ -235,6 +224,16 @@ def kept_line(kept: Kept, marked: Marked) -> str:
         tag = cut(one_line(visible(marked.tag)), 40)
         line += f"; there is no namespace {tag!r}, only {', '.join(NAMESPACES)}"
     return line
+
+
+def refused_line(refused: Sequence[Marked]) -> str:
+    """What the user reads of markers that stand in somebody else's text."""
+    count = len(refused)
+    one = f"a line with {refused[0].marker} stands"
+    return (
+        f"subcog: {one if count == 1 else f'{count} marked lines stand'} in what looks pasted,"
+        " so nothing of that is kept; if you mean it, send it by itself"
+    )
 
 
 def _metadata(event: ContextBuilt) -> dict[str, Any]:

@@ -247,8 +247,13 @@ def is_machine(text: str) -> bool:
 
 def marked_in(text: str) -> tuple[Marked, ...]:
     """What the person who wrote ``text`` asks to keep: nothing of what is quoted or not theirs."""
+    return markers_in(text).kept
+
+
+def markers_in(text: str) -> Markers:
+    """The markers in what the person who wrote ``text`` said, and those that they pasted."""
     own = own_text(text)
-    return () if is_machine(own) else split_markers(own)[1]
+    return Markers(own, ()) if is_machine(own) else read_markers(own)
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
