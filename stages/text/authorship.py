@@ -119,12 +119,6 @@ def own_marks(text: str) -> list[bool]:
     return found
 
 
-def leads_to(line: str) -> str:
-    """The last sentence of ``line`` where that introduces what follows, without its colon."""
-    said = line.strip(_MARKUP)
-    return _SENTENCE_END.split(said[:-1])[-1].strip(_MARKUP) if said.endswith(_COLONS) else ""
-
-
 def quotes(said: str) -> bool:
     """Whether a sentence goes on in somebody else's words: "the README says: we decided …"."""
     said = said[:_SOURCE_CHARS]
@@ -188,7 +182,7 @@ def _kind(line: str) -> str:
 
 def _quoting(lines: Sequence[Line]) -> list[Line]:
     """``lines`` of an agent; from where it drafts a letter, all may be somebody else's."""
-    below = _below_leads(lines, lambda line: _introduces(line, _AGENT))
+    below = _below_leads(lines, lambda line: _introduces(line, _AGENT) or _leads_in(line))
     read, in_letter = list[Line](), False
     for at, (line, led) in enumerate(zip(lines, below, strict=True)):
         in_letter = in_letter or (at > 0 and _LETTER["opens"].match(line.text) is not None)
@@ -197,13 +191,18 @@ def _quoting(lines: Sequence[Line]) -> list[Line]:
 
 
 def _introduces(line: Line, forms: Mapping[str, re.Pattern[str]]) -> bool:
-    """Whether what follows ``line`` may be somebody else's: by its lead, or by all it says."""
-    if line.kind not in _MAY_LEAD:
-        return False
+    """Whether ``line`` ends with a colon, and what follows it may be somebody else's."""
     said = line.text.strip(_MARKUP)
-    if said.endswith(_COLONS) and forms["doubtful"].search(said[:-1]):
-        return True
-    return len(said) <= _MOST_ORDER_CHARS and forms["led_in"].search(said) is not None
+    if not said.endswith(_COLONS) or line.kind not in _MAY_LEAD:
+        return False
+    return forms["doubtful"].search(said[:-1]) is not None
+
+
+def _leads_in(line: Line) -> bool:
+    """Whether a whole line of an agent says that what follows is somebody else's."""
+    said = line.text.strip(_MARKUP)
+    is_short = line.kind in _MAY_LEAD and len(said) <= _MOST_ORDER_CHARS
+    return is_short and _AGENT["led_in"].search(said) is not None
 
 
 def _below_leads(lines: Sequence[Line], leads: Callable[[Line], bool]) -> Iterator[bool]:
@@ -250,7 +249,7 @@ def _pasting(text: str, lines: Sequence[Line]) -> list[Line]:
         in_diff = _is_diff(line.text, in_diff)
         doubted = led or (looks_back and at < last) or line.start < signed_at
         here = THEIRS if in_diff else whose or (DOUBTFUL if doubted else "")
-        read.append(line._replace(whose="" if at == question else here))
+        read.append(line._replace(whose=here) if here and at != question else line)
         begun = begun or line.kind not in ("blank", "heading", "rule")
         if at in followed_by and (given := _hands_over(line, lines[followed_by[at]])):
             whose, ends = max(whose, given), 0
@@ -272,14 +271,16 @@ def _begins(lines: Sequence[Line], at: int, *, begun: bool) -> str:
 
 def _hands_over(line: Line, following: Line) -> str:
     """Whose text begins below ``line``; an order to do something to a text may also mean this."""
-    if line.kind not in _MAY_LEAD or _is_marked(line.text):
+    said = line.text.strip(_MARKUP)
+    is_lead, is_short = said.endswith(_COLONS), len(said) <= _MOST_ORDER_CHARS
+    if line.kind not in _MAY_LEAD or not (is_lead or is_short) or _is_marked(line.text):
         return ""
-    if lead := leads_to(line.text):
+    if is_lead:
+        lead = _SENTENCE_END.split(said[:-1])[-1].strip(_MARKUP)
         is_form = following.text.startswith("#") or _USER["head"].match(following.text)
         is_theirs = _USER["theirs"].search(lead) or (is_form and _USER["doubtful"].search(lead))
         return THEIRS if is_theirs else ""
-    said = line.text.strip(_MARKUP)
-    if len(said) > _MOST_ORDER_CHARS or _is_marked(following.text):
+    if _is_marked(following.text):
         return ""
     if _USER["ordered"].search(said):
         return THEIRS

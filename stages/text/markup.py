@@ -164,11 +164,7 @@ def read_markers(text: str) -> Markers:
     """
     if not any(mark in text for mark in _BEGINNINGS):
         return Markers(text, ())
-    lines = text.split("\n")
-    inside = list(fenced(lines))
-    matches = [
-        None if code else _MARKER.match(line) for line, code in zip(lines, inside, strict=True)
-    ]
+    lines, inside, matches = _matches(text)
     if not any(matches):
         return Markers(text, ())
     own = own_marks(text)
@@ -177,6 +173,14 @@ def read_markers(text: str) -> Markers:
     rest, kept = _split(lines, inside, ours)
     whole = "\n".join(rest).strip() if any(ours) else text
     return Markers(whole, kept, _split(lines, inside, others)[1])
+
+
+def _matches(text: str) -> tuple[list[str], list[bool], list[re.Match[str] | None]]:
+    """The lines of ``text``, which are of a code fence, and the marker on each of the others."""
+    lines = text.split("\n")
+    inside = list(fenced(lines))
+    pairs = zip(lines, inside, strict=True)
+    return lines, inside, [None if code else _MARKER.match(line) for line, code in pairs]
 
 
 def _split(
@@ -248,6 +252,17 @@ def is_machine(text: str) -> bool:
 def marked_in(text: str) -> tuple[Marked, ...]:
     """What the person who wrote ``text`` asks to keep: nothing of what is quoted or not theirs."""
     return markers_in(text).kept
+
+
+def is_marked(text: str) -> bool:
+    """Whether ``text`` has a marker with something to keep, though it may stand in a paste.
+
+    Then there is something to tell the user of.
+    """
+    own = own_text(text)
+    if is_machine(own) or not any(mark in own for mark in _BEGINNINGS):
+        return False
+    return bool(_split(*_matches(own))[1])
 
 
 def markers_in(text: str) -> Markers:
