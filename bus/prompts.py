@@ -158,7 +158,8 @@ class Parsed(Value, frozen=True, kw_only=True):
     instead of the question, if not that alone: the questions that it asks one after another, or it
     and those within it, and what means the same ("npm or pnpm?" for "which package manager?").
     ``typed`` is what the person wrote where words of ``text`` were misspelt, which are corrected in
-    it; else empty. ``incident_dates`` are the days and months of which it asks what happened then.
+    it; else empty. ``refused`` is what stands behind a marker in somebody else's text, and is
+    not kept. ``incident_dates`` are the days and months of which it asks what happened then.
     """
 
     text: str
@@ -171,6 +172,7 @@ class Parsed(Value, frozen=True, kw_only=True):
     pasted: bool = False
     words: tuple[str, ...] = ()
     marked: tuple[Marked, ...] = ()
+    refused: tuple[Marked, ...] = ()
     signals: tuple[Signal, ...] = ()
     entities: tuple[Entity, ...] = ()
     references: tuple[Reference, ...] = ()

@@ -155,6 +155,11 @@ class Memory(Value, frozen=True, kw_only=True):
     anchors: tuple[Anchor, ...] = ()
 
     @property
+    def is_asked_for(self) -> bool:
+        """Whether somebody asked to keep it, at first or when it was said again."""
+        return any(one.hook not in UNASKED for one in (self.provenance, *self.sources))
+
+    @property
     def seen_key(self) -> tuple[str, int]:
         """The id, and a CRC-32 of what is said: a version that only adds anchors says the same.
 

@@ -58,8 +58,8 @@ class SessionState:
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
     shown before an action; ``kept_unasked`` has the namespaces of what the user was not told of
-    yet, by id, ``closed`` what their words closed or took back, and ``replaced`` the memories that
-    were superseded by what was kept unasked;
+    yet, by id, ``closed`` what their words closed or took back, ``replaced`` the memories that
+    were superseded by what was kept unasked, and ``denied`` those that it contradicts, by what;
     ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it came) waits
     for the next hook. ``begins``: it started anew, and had no prompt yet. ``project_dir`` is where
     the session started.
@@ -72,6 +72,7 @@ class SessionState:
         self.kept_unasked: FIFOCache[str, str] = FIFOCache(max_shown)
         self.closed: FIFOCache[str, Ended] = FIFOCache(max_shown)
         self.replaced: FIFOCache[str, None] = FIFOCache(max_shown)
+        self.denied: FIFOCache[str, str] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
@@ -248,6 +249,15 @@ class Sessions:
         """What was superseded unasked since the last call, by id."""
         state = self.find(session)
         return tuple(self._take_all(state.replaced, by)) if state else ()
+
+    def note_denied(self, session: str, memory_id: str, *, by: str) -> None:
+        """Note that a memory that somebody asked for is contradicted by the memory ``by``."""
+        _append(self.state(session).denied, {memory_id: by})
+
+    def take_denied(self, session: str, *, by: str = "") -> tuple[tuple[str, str], ...]:
+        """What was contradicted unasked since the last call, each with what contradicts it."""
+        state = self.find(session)
+        return tuple(self._take_all(state.denied, by).items()) if state else ()
 
     def _take_all(self, entries: FIFOCache[str, P], by: str) -> dict[str, P]:
         """Empty ``entries``, which the user is told now; what was in it."""

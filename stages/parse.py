@@ -13,7 +13,6 @@ from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
 from .actions.error_lines import salient_lines
 from .capture.statement_classifier import find_noteworthy
-from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
 from .language.questions import asking_part
@@ -36,7 +35,8 @@ from .language.topics import as_choice, find_entities, retrieval_words
 from .language.words import STOP_WORDS, TECHNOLOGIES
 from .language.work_kind import work_signals
 from .ports import Spelling
-from .text.markup import is_machine, own_text, split_markers
+from .text.authorship import READ_CHARS
+from .text.markup import is_machine, own_text, read_markers
 
 _MAX_QUERY_CHARS = 2000
 # So many of the questions of one prompt are searched for by themselves, which takes a search each.
@@ -79,13 +79,13 @@ def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> Prompt
         return PromptParsed(
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
-    typed, marked = split_markers(own)
+    typed, marked, refused = read_markers(own)
     text = _spelled(typed, event, spelling)
     asked = without_lead_in(text).strip()
     words = retrieval_words(asked)
     pasted = find_paste(text)
     question = _question(pasted) if pasted else asking_part(asked)
-    said = _spelled(split_markers(own_text(event.before))[0], event, spelling)
+    said = _spelled(read_markers(own_text(event.before)).rest, event, spelling)
     retrospect = None if pasted else read_time_question(text, before=said, begins=event.begins)
     before, subject, parts = "", tuple[str, ...](), tuple[str, ...]()
     # What says nothing ("hm") cannot tell what is asked.
@@ -107,6 +107,7 @@ def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> Prompt
         pasted=pasted is not None,
         words=words,
         marked=marked,
+        refused=refused,
         signals=tuple(map(_signal, find_noteworthy(typed[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),

@@ -66,6 +66,7 @@ def respond(
     notices: bool = False,
     kept: Sequence[str] = (),
     replaced: Sequence[str] = (),
+    denied: Sequence[tuple[str, str]] = (),
     closed: Sequence[Ended] = (),
     clean: Callable[[str], str] = str,
 ) -> ResponseReady:
@@ -73,13 +74,14 @@ def respond(
 
     With ``suggest`` the user reads how to keep what the prompt states without a marker; with
     ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, the ids of
-    what that ``replaced``, and what was ``closed`` by the user's words, or taken back. An agent
-    writes down what the user reads, so ``clean`` redacts what is repeated of prompt and memories.
+    what that ``replaced``, those that are ``denied``, each with that of what denies it, and what
+    was ``closed`` by the user's words, or taken back. An agent writes down what the user reads, so
+    ``clean`` redacts what is repeated of prompt and memories.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
-    if notices and (notice := _notice(event, kept, replaced, closed, clean)):
+    if notices and (notice := _notice(event, kept, replaced, denied, closed, clean)):
         message = f"{message}\n{notice}" if message else notice
     body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
@@ -95,8 +97,11 @@ def _message(event: ContextBuilt) -> str:
     lines = [kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
     if len(pairs) > _MAX_LINES:
         lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
+    if enriched.parsed.refused:
+        lines.append(refused_line(enriched.parsed.refused))
     if (
         not enriched.parsed.marked
+        and not enriched.parsed.refused
         and not enriched.parsed.machine
         and _marks_private(enriched.prompt.text)
     ):
@@ -115,6 +120,7 @@ def _notice(
     event: ContextBuilt,
     kept: Sequence[str],
     replaced: Sequence[str],
+    denied: Sequence[tuple[str, str]],
     closed: Sequence[Ended],
     clean: Callable[[str], str],
 ) -> str:
@@ -130,6 +136,11 @@ def _notice(
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
     parts += [
         f"replaced {memory_id} (to undo that: subcog restore {memory_id})" for memory_id in replaced
+    ]
+    parts += [
+        f"{by} contradicts {older}, which you asked to keep"
+        f" (if that no longer holds: subcog supersede {older} {by})"
+        for older, by in denied
     ]
     parts += [
         f"{one.how}: “{_excerpt(clean(one.summary))}”"
@@ -213,6 +224,16 @@ def kept_line(kept: Kept, marked: Marked) -> str:
         tag = cut(one_line(visible(marked.tag)), 40)
         line += f"; there is no namespace {tag!r}, only {', '.join(NAMESPACES)}"
     return line
+
+
+def refused_line(refused: Sequence[Marked]) -> str:
+    """What the user reads of markers that stand in somebody else's text."""
+    count = len(refused)
+    one = f"a line with {refused[0].marker} stands"
+    return (
+        f"subcog: {one if count == 1 else f'{count} marked lines stand'} in what looks pasted,"
+        " so nothing of that is kept; if you mean it, send it by itself"
+    )
 
 
 def _metadata(event: ContextBuilt) -> dict[str, Any]:

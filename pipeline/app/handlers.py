@@ -185,6 +185,8 @@ class Handlers:
                 self._app.sessions.note_unasked(session, memory.id, memory.namespace)
                 if old := event.kept.supersedes:
                     self._app.sessions.note_replaced(session, old)
+                elif (other := event.other) is not None and other.is_asked_for:
+                    self._app.sessions.note_denied(session, other.id, by=memory.id)
         emit(settled, "settle", outcome=event.kept.outcome)
         warns = self._app.settings.redaction.mode == "warn"
         self._app.captures.settle(with_warning(event) if warns else event)
@@ -238,6 +240,7 @@ class Handlers:
             notices=tells,
             kept=sessions.take_unasked(**to) if tells else (),
             replaced=sessions.take_replaced(**to) if tells else (),
+            denied=sessions.take_denied(**to) if tells else (),
             closed=sessions.take_closed(**to) if tells else (),
             clean=self._app.clean,
         )

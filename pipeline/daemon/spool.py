@@ -16,8 +16,8 @@ from msgspec import Struct
 from ...bus.bus import BusClosed
 from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
-from ...stages.respond import kept_line
-from ...stages.text.markup import marked_in
+from ...stages.respond import kept_line, refused_line
+from ...stages.text.markup import markers_in
 from ..agents.agent import Payload, identifier
 from ..app.app import App
 from ..entrance.events import translate
@@ -119,12 +119,15 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         text=hook.payload.prompt,
     )
     with anyio.move_on_after(PATIENCE_S):
-        for number, marked in enumerate(marked_in(prompt.text)):
+        found = markers_in(prompt.text)
+        for number, marked in enumerate(found.kept):
             kept = await app.captures.keep(marked, prompt=prompt, number=number)
             if not kept.is_settled:
                 return False
             if kept.supersedes or kept.contradicts:  # nobody was told
                 entrance.afterwards.note(session, kept_line(kept, marked))
+        if found.refused:
+            entrance.afterwards.note(session, refused_line(found.refused))
         _tell_redactions(prompt, app)
         return True
     return False

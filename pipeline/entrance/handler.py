@@ -32,7 +32,7 @@ from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.text.markup import marked_in
+from ...stages.text.markup import is_marked
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier
 from ..app.app import App
@@ -204,7 +204,7 @@ class HookHandler:
             self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
         published = hook.make(call) if hook else None
-        left_s = self._left_s(fields, keeps=is_prompt and bool(marked_in(payload.prompt)))
+        left_s = self._left_s(fields, keeps=is_prompt and is_marked(payload.prompt))
         deadline = anyio.current_time() + left_s
         body, is_settled = NOTHING, True
         if hook and published is not None:
@@ -339,7 +339,7 @@ def _is_settled(reply: ResponseReady) -> bool:
 
 def _unanswered(outcome: str, payload: Payload) -> HookAnswer:
     """The answer where there is none in time: what the prompt marks may not have been kept."""
-    asks = not payload.agent_id and marked_in(payload.prompt)
+    asks = not payload.agent_id and is_marked(payload.prompt)
     return HookAnswer(NOTHING, outcome, is_settled=not asks)
 
 
@@ -377,7 +377,7 @@ class LoadShedding:
 
 def _is_optional(asked: Event) -> bool:
     if isinstance(asked, PromptSubmitted):
-        return not marked_in(asked.text)
+        return not is_marked(asked.text)
     return isinstance(asked, (ActionProposed, ToolUsed, ToolFailed))
 
 

@@ -100,13 +100,17 @@ class Comparer:
         if not request.explicit:
             near = self._index.nearest(encoding, memory.scope, memory.namespace, k=1)
         others = self._contradicted(memory, encoding) if request.supersedes is None else ()
-        over = [one for one in others if request.own_words and self._replaces(memory, one)]
+        over = [one for one in others if self._replaces(memory, one, request)]
         others = (*over, *(one for one in others if one not in over))
         return Comparison(encoding, near, others, bool(over))
 
-    def _replaces(self, memory: Memory, other: Memory) -> bool:
-        """Whether ``memory`` was said later than ``other``, and says that it holds no more."""
-        later = memory.updated_at >= other.updated_at
+    def _replaces(self, memory: Memory, other: Memory, request: CaptureRequested) -> bool:
+        """Whether the user said ``memory`` later than ``other``, and that it holds no more.
+
+        What somebody asked to keep is replaced by nothing that nobody asked to keep.
+        """
+        may_replace = request.own_words and (request.explicit or not other.is_asked_for)
+        later = may_replace and memory.updated_at >= other.updated_at
         return later and self._judge.settles(memory.content, other.content)
 
     def _contradicted(self, memory: Memory, encoding: Encoding) -> tuple[Memory, ...]:

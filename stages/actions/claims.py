@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ..language.words import load_wordings
+from ..text.lexicons import load_wordings
 
 READ_CHARS = 2_000
 """Of a longer memory only the beginning is read."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...bus.values import Action, Value
 from ...config.patterns import regex
-from ..language.words import load_wordings
+from ..text.lexicons import load_wordings
 from ..text.unicode import one_line
 from .claims import RULE_FORMS
 

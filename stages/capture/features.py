@@ -17,7 +17,8 @@ from typing import NamedTuple
 from ...config.linear_model import LinearModel, logistic
 from ...config.patterns import regex
 from ..language.sentences import ORDER_VERBS
-from ..language.words import FILLERS, is_negation, load_lexicon
+from ..language.words import FILLERS, is_negation
+from ..text.lexicons import load_lexicon
 from .statements import UNSPACED, Statement
 
 LEXICON = Path(__file__).with_name("capture_lexicon.toml")

@@ -9,12 +9,15 @@ does a line that says nothing ("none").
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from ...config.patterns import regex
+from ..text.authorship import Line, disowns, read_lines
 from ..text.markup import namespace_of
 from .namespaces import remembered_as
-from .statements import UNSPACED, own_lines
+from .statements import UNSPACED
 
 LABELS: dict[str, tuple[str, str]] = {
     "decision": ("decision", "decisions"),
@@ -87,6 +90,8 @@ _EMPTY_WORDS = frozenset(
 )
 # One of several that are offered is not what was chosen.
 _OFFERED = regex(r"\((?:not |un|less )?recommended\)", re.IGNORECASE)
+# So many lines below a record tell whether it was merely quoted.
+_LOOKED_AT = 4
 _LEAST_CHARS = 8
 _LEAST_WORDS = 2
 _STARS = regex(r"\*\*|(?<!\w)__|__(?!\w)")
@@ -113,17 +118,26 @@ def find_records(text: str, *, role: str) -> list[Record]:
     says; in a prompt it was kept when the prompt came.
     """
     found: list[Record] = []
-    lines = [(at, line, kind) for at, line, kind in own_lines(text, role)]
+    lines = read_lines(text, role)
     is_open = False
-    for number, (at, line, kind) in enumerate(lines):
-        label, record = _read(at, line, role) if kind in _MAY_LABEL else ("", None)
-        following = lines[number + 1][1] if number + 1 < len(lines) else ""
-        if is_open and _explains(found[-1], label, _label_of(following)):
+    for number, (at, line, kind, whose) in enumerate(lines):
+        may_label = kind in _MAY_LABEL and not whose
+        label, record = _read(at, line, role) if may_label else ("", None)
+        following = lines[number + 1].text if number + 1 < len(lines) else ""
+        if is_open and may_label and _explains(found[-1], label, _label_of(following)):
             found[-1] = _with_detail(found[-1], label, line)
         else:
-            is_open = record is not None
-            found += [record] if record is not None else []
+            is_open = record is not None and not (
+                role == "assistant" and _is_disowned(lines[number + 1 :])
+            )
+            found += [record] if record is not None and is_open else []
     return found
+
+
+def _is_disowned(following: Sequence[Line]) -> bool:
+    """Whether the next paragraph says that the agent does not go by what it quoted."""
+    said = (line.text for line in islice(following, _LOOKED_AT) if line.kind == "prose")
+    return any(disowns(line) for line in said if not is_record(line))
 
 
 def _read(start: int, line: str, role: str) -> tuple[str, Record | None]:

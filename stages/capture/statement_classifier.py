@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from ...bus.values import EARNED_PERCENT, Noted
 from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
+from ..text.authorship import READ_CHARS
 from ..text.envelope import strip_envelopes
 from ..text.markup import strip_private
 from ..text.summary import headline
@@ -52,7 +53,7 @@ from .statement_forms import (
     SUPPOSES,
     VETOES,
 )
-from .statements import READ_CHARS, Statement, own_text, statements
+from .statements import Statement, own_text, statements
 
 FLOOR_PERCENT = 85
 MAX_CONFIDENCE_PERCENT = 95

@@ -15,9 +15,9 @@ from msgspec import Struct
 from ...bus.prompts import IntentType, SearchIntent
 from ...config.languages import ENGLISH, fold, language_of, number_words, words_of
 from ...config.patterns import regex
+from ..text.lexicons import load_lexicon
 from ..text.unicode import fenced, is_quoted
 from .topics import MAX_TOPICS
-from .words import load_lexicon
 
 QUESTIONS_FILE = Path(__file__).with_name("questions.toml")
 

@@ -17,7 +17,8 @@ from msgspec import Struct
 from ...bus.prompts import IntentType
 from ...config.patterns import regex
 from ..text.code import COMMIT, PRINTED
-from .words import FILLERS, STOP_WORDS, WORD, BadLexicon, fold, is_negation, load_lexicon, word_list
+from ..text.lexicons import BadLexicon, load_lexicon
+from .words import FILLERS, STOP_WORDS, WORD, fold, is_negation, word_list
 
 HEAD_CHARS = 1100
 TAIL_CHARS = 700

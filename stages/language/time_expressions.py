@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from ...bus.prompts import TimeExpression, TimeSide
 from ...config.patterns import regex
-from .words import fold, load_lexicon
+from ..text.lexicons import load_lexicon
+from .words import fold
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 MONTHS = (

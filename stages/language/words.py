@@ -6,74 +6,15 @@ What is fitted on tokens of its own keeps them: the features of ``stages/capture
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 
 from ...config.patterns import regex
-
-T = TypeVar("T")
-
-
-class BadLexicon(ValueError):
-    """A file of words cannot be used; the message names the file and what is wrong with it."""
-
-    def __init__(self, file: Path, why: str) -> None:
-        super().__init__(f"the lexicon {file.name} cannot be used: {why}")
-
-
-def load_lexicon(file: Path, kind: type[T]) -> T:
-    """What is in ``file``, as a ``kind``. Raises ``BadLexicon``, or ``OSError``."""
-    try:
-        return convert(tomllib.loads(file.read_text("utf-8")), kind)
-    except (tomllib.TOMLDecodeError, ValidationError, UnicodeDecodeError) as error:
-        raise BadLexicon(file, str(error)) from None
-
-
-class Wording(NamedTuple):
-    """What a section of a file of forms has, by name: patterns, and lists of words."""
-
-    forms: dict[str, re.Pattern[str]]
-    words: dict[str, frozenset[str]]
-
-
-class _Section(Struct, forbid_unknown_fields=True):
-    parts: dict[str, str] = {}
-    forms: dict[str, str] = {}
-    words: dict[str, str] = {}
-
-
-_PART = regex(r"<([A-Z_]{2,})>")
-
-
-@cache
-def load_wordings(file: Path) -> dict[str, Wording]:
-    """The sections of ``file``, but for "shared", the parts of which all of them may use.
-
-    ``<NAME>`` stands for the part called so, and the ends of lines do not count. Raises
-    ``BadLexicon``, or ``OSError``.
-    """
-    sections = load_lexicon(file, dict[str, _Section])
-    shared = sections.pop("shared", _Section()).parts
-    try:
-        return {name: _wording(one, shared | one.parts) for name, one in sections.items()}
-    except KeyError as error:
-        raise BadLexicon(file, f"there is no part {error}") from None
-
-
-def _wording(section: _Section, parts: Mapping[str, str]) -> Wording:
-    def whole(text: str) -> str:
-        return _PART.sub(lambda part: whole(parts[part[1]]), text.replace("\n", ""))
-
-    forms = {name: regex(whole(text)) for name, text in section.forms.items()}
-    return Wording(forms, {name: frozenset(text.split()) for name, text in section.words.items()})
-
+from ..text.lexicons import load_lexicon
 
 WORD = r"\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*"
 """A word or a name of several parts ("next.js", "don't", "C++"), in a text that is folded."""

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ...bus.ids import ulid_beside, ulid_of
 from ...bus.sessions import Message, Speaker
 from ...config.patterns import regex
+from ..text.authorship import THEIRS, read_lines
 from ..text.unicode import cut, fenced, is_quoted
 
 MAX_USER_CHARS = 4_000
@@ -110,7 +111,7 @@ class ExchangeReader:
         self._files = tuple(dict.fromkeys((*self._files, *inside)))[-MAX_FILES:]
 
     def _hear_user(self, message: Message) -> None:
-        text = self._prose(message.text, MAX_USER_CHARS, head=1.0)
+        text = self._prose(message.text, "user", MAX_USER_CHARS, head=1.0)
         if not text:
             return
         known = f"{self._session} user {message.said_at_ms} {text}"
@@ -125,7 +126,7 @@ class ExchangeReader:
         self._opened, self._files = made.id, ()
 
     def _hear_agent(self, message: Message) -> None:
-        text = self._prose(message.text, MAX_AGENT_CHARS, head=_HEAD_SHARE)
+        text = self._prose(message.text, "assistant", MAX_AGENT_CHARS, head=_HEAD_SHARE)
         if not text:
             return
         if self._opened:  # what it says later in this exchange takes the place of this
@@ -142,21 +143,26 @@ class ExchangeReader:
             files=self._files,
         )
 
-    def _prose(self, text: str, limit: int, *, head: float) -> str:
+    def _prose(self, text: str, role: str, limit: int, *, head: float) -> str:
         own = self._own(text)
-        return _shortened(self._clean(prose(own)), limit, head=head) if own else ""
+        return _shortened(self._clean(prose(own, role)), limit, head=head) if own else ""
 
 
-def prose(text: str) -> str:
-    """``text`` without code fences, quotations, and runs of lines that were pasted.
+def prose(text: str, role: str = "user") -> str:
+    """What ``role`` said in ``text``: no code fence, no quotation, and nothing that was pasted.
 
-    A log, a stack trace, a diff or a file is not what somebody says.
+    A log, a stack trace, a diff or a file is not what somebody says, and a user did not write the
+    mail, the ticket or the conversation that a prompt hands over.
     """
     lines = text.split("\n")
+    if role == "user":
+        theirs = [line.whose == THEIRS for line in read_lines(text)]
+    else:
+        theirs = [False] * len(lines)
     said = [
         line
-        for line, inside in zip(lines, fenced(lines), strict=True)
-        if not inside and not is_quoted(line) and not _is_data(line)
+        for line, inside, is_theirs in zip(lines, fenced(lines), theirs, strict=True)
+        if not (inside or is_theirs or is_quoted(line) or _is_data(line))
     ]
     kept: list[str] = []
     run: list[str] = []

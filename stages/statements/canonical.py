@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...config.patterns import regex
-from ..language.words import NEGATIONS, TECHNOLOGIES, load_lexicon, technology
+from ..language.words import NEGATIONS, TECHNOLOGIES, technology
+from ..text.lexicons import load_lexicon
 
 _LISTS = load_lexicon(Path(__file__).with_name("contradiction.toml"), dict[str, str])
 NOTHING: frozenset[str] = frozenset()

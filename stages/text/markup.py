@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ...bus.prompts import BLOCKS, Marked
 from ...bus.values import NAMESPACES
 from ...config.patterns import regex
+from .authorship import own_marks
 from .envelope import peeled, strip_envelopes
 from .unicode import fenced, visible
 
@@ -137,36 +139,74 @@ def namespace_of(name: str) -> str | None:
     return _BY_NAME.get(name.strip().lower().replace("_", "-"))
 
 
+class Markers(NamedTuple):
+    """A text without what it ``kept``, which stands behind markers; ``refused`` are not the user's.
+
+    What is refused stays in the ``rest``.
+    """
+
+    rest: str
+    kept: tuple[Marked, ...]
+    refused: tuple[Marked, ...] = ()
+
+
 def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
-    """``text`` without its markers and what they keep, and those in order.
+    """``text`` without the user's own markers and what they keep, and those in order."""
+    return read_markers(text)[:2]
+
+
+def read_markers(text: str) -> Markers:
+    """The markers in ``text``, a prompt: the user's own, and those in what was pasted.
 
     A marker in a code fence or a quotation is ordinary text, and one with nothing to keep is
     dropped. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
     namespace to be detected. An unknown namespace is detected too, and becomes a tag.
     """
     if not any(mark in text for mark in _BEGINNINGS):
-        return text, ()
+        return Markers(text, ())
+    lines, inside, matches = _matches(text)
+    if not any(matches):
+        return Markers(text, ())
+    own = own_marks(text)
+    ours = [found if mine else None for found, mine in zip(matches, own, strict=True)]
+    others = [None if mine else found for found, mine in zip(matches, own, strict=True)]
+    rest, kept = _split(lines, inside, ours)
+    whole = "\n".join(rest).strip() if any(ours) else text
+    return Markers(whole, kept, _split(lines, inside, others)[1])
+
+
+def _matches(text: str) -> tuple[list[str], list[bool], list[re.Match[str] | None]]:
+    """The lines of ``text``, which are of a code fence, and the marker on each of the others."""
+    lines = text.split("\n")
+    inside = list(fenced(lines))
+    pairs = zip(lines, inside, strict=True)
+    return lines, inside, [None if code else _MARKER.match(line) for line, code in pairs]
+
+
+def _split(
+    lines: Sequence[str], inside: Sequence[bool], markers: Sequence[re.Match[str] | None]
+) -> tuple[list[str], tuple[Marked, ...]]:
+    """The ``lines`` that no one of ``markers`` keeps, and what each keeps.
+
+    ``inside`` tells which lines are of a code fence.
+    """
     rest: list[str] = []
     found: list[tuple[re.Match[str], list[str]]] = []
     content: list[str] | None = None
     in_list = False
-    lines = text.split("\n")
-    for line, inside in zip(lines, fenced(lines), strict=True):
-        marker = None if inside else _MARKER.match(line)
+    for line, code, marker in zip(lines, inside, markers, strict=True):
         if marker is not None:
             said = line[marker.end() :]
             content = [said] if said.strip() else []
             in_list = marker["item"] is not None
             found.append((marker, content))
-        elif content is None or (content and not inside and _ends(line, in_list=in_list)):
+        elif content is None or (content and not code and _ends(line, in_list=in_list)):
             content = None
             rest.append(line)
         elif content or line.strip():
             content.append(line)
-    if not found:
-        return text, ()
     marked = (_marked(marker, "\n".join(kept).strip()) for marker, kept in found)
-    return "\n".join(rest).strip(), tuple(one for one in marked if one.content)
+    return rest, tuple(one for one in marked if one.content)
 
 
 def _ends(line: str, *, in_list: bool) -> bool:
@@ -211,8 +251,24 @@ def is_machine(text: str) -> bool:
 
 def marked_in(text: str) -> tuple[Marked, ...]:
     """What the person who wrote ``text`` asks to keep: nothing of what is quoted or not theirs."""
+    return markers_in(text).kept
+
+
+def is_marked(text: str) -> bool:
+    """Whether ``text`` has a marker with something to keep, though it may stand in a paste.
+
+    Then there is something to tell the user of.
+    """
     own = own_text(text)
-    return () if is_machine(own) else split_markers(own)[1]
+    if is_machine(own) or not any(mark in own for mark in _BEGINNINGS):
+        return False
+    return bool(_split(*_matches(own))[1])
+
+
+def markers_in(text: str) -> Markers:
+    """The markers in what the person who wrote ``text`` said, and those that they pasted."""
+    own = own_text(text)
+    return Markers(own, ()) if is_machine(own) else read_markers(own)
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:

@@ -102,10 +102,12 @@ def test_what_the_user_was_to_be_told_and_did_not_hear_is_told_again():
     sessions.note_unasked("s1", "mem_1", "decisions")
     sessions.note_closed("s1", ENDED)
     sessions.note_replaced("s1", "mem_3")
+    sessions.note_denied("s1", "mem_5", by="mem_6")
     with sessions.kept_on_failure("t1") as take_back:
         assert sessions.take_unasked("s1", by="t1") == ("decisions",)
         assert sessions.take_closed("s1", by="t1") == (ENDED,)
         assert sessions.take_replaced("s1", by="t1") == ("mem_3",)
+        assert sessions.take_denied("s1", by="t1") == (("mem_5", "mem_6"),)
     sessions.note_unasked("s1", "mem_4", "gotchas")
     take_back()
     take_back()
@@ -113,6 +115,7 @@ def test_what_the_user_was_to_be_told_and_did_not_hear_is_told_again():
     assert sessions.take_closed("s1") == (ENDED,)
     assert sessions.take_replaced("s1") == ("mem_3",)
     assert sessions.take_replaced("s1") == ()
+    assert sessions.take_denied("s1") == (("mem_5", "mem_6"),)
 
 
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])

@@ -266,6 +266,27 @@ def test_a_line_tells_what_was_shown_and_what_was_kept():
     assert "systemMessage" not in answer(injected)
 
 
+def test_a_line_tells_what_contradicts_a_memory_that_was_asked_for_and_how_to_decide():
+    body = respond(make_built(), notices=True, kept=["decisions"], denied=[("mem_1", "mem_2")]).body
+    assert json.loads(body)["systemMessage"] == (
+        "subcog: kept 1 decision · mem_2 contradicts mem_1, which you asked to keep"
+        " (if that no longer holds: subcog supersede mem_1 mem_2)"
+    )
+
+
+def test_a_line_tells_of_what_is_marked_in_a_paste():
+    marked = Marked(content="use uv", marker="[remember]", namespace="learnings")
+    for refused, what in (
+        ((marked,), "a line with [remember] stands"),
+        ((marked, marked), "2 marked lines stand"),
+    ):
+        classified = make_classified(parsed=make_parsed(refused=refused))
+        assert json.loads(respond(make_built(classified)).body)["systemMessage"] == (
+            f"subcog: {what} in what looks pasted, so nothing of that is kept;"
+            " if you mean it, send it by itself"
+        )
+
+
 def test_a_line_tells_which_memory_was_replaced_unasked_and_how_to_undo_that():
     body = respond(make_built(), notices=True, kept=["decisions"], replaced=["mem_1"]).body
     assert json.loads(body)["systemMessage"] == (

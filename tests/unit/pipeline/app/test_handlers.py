@@ -265,6 +265,11 @@ async def test_a_session_is_told_of_what_it_kept_unasked_and_of_no_later_change(
         assert app.sessions.take_replaced("b") == ()
         await keep("b", text=gone, own_words=True)
         assert app.sessions.take_replaced("b") == (old,)
+        asked = await keep("b", text="We use Celery for the jobs", tags=())
+        unasked = {"own_words": True, "explicit": False}
+        new = await keep("b", text="We moved from Celery to Dramatiq", **unasked)
+        assert app.sessions.take_replaced("b") == ()
+        assert app.sessions.take_denied("b") == ((asked, new),)
 
 
 async def test_what_the_user_is_to_be_told_waits_for_a_prompt_of_theirs(tmp_path):

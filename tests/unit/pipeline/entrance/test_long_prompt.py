@@ -18,7 +18,7 @@ from subcog.pipeline.entrance.long_prompt import (
     read_shortened,
     shorten,
 )
-from subcog.stages.text.markup import split_markers
+from subcog.stages.text.markup import read_markers
 from tests.waiting import ends_soon
 
 PASTES = {
@@ -38,6 +38,12 @@ def cut(prompt: str, *, ascii_only: bool) -> str:
     return short.prompt
 
 
+def marked(prompt: str) -> list[str]:
+    """What the markers of ``prompt`` keep, or would if they did not stand in a paste."""
+    found = read_markers(prompt)
+    return [one.content for one in (*found.kept, *found.refused)]
+
+
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("paste", PASTES.values(), ids=PASTES)
 def test_both_ends_are_kept_and_what_is_marked_between_them(paste, ascii_only):
@@ -48,7 +54,7 @@ def test_both_ends_are_kept_and_what_is_marked_between_them(paste, ascii_only):
 
     assert kept.startswith("why does this fail?\n" + paste)
     assert kept.endswith(paste + "\nplease mend")
-    assert [one.content for one in split_markers(kept)[1]] == ["a rule"]
+    assert marked(kept) == ["a rule"]
     assert len(kept) <= 2 * END_BYTES + 60_000 < MAX_PROMPT_CHARS
     assert set(kept) <= set(prompt) | set("[.]\n?"), "no character was cut in two"
 
@@ -61,14 +67,14 @@ def test_what_is_no_marker_is_not_made_one():
         "with a \\n[remember] that is no new line",
     )
     prompt = log + "\n".join(texts) + "\n" + log
-    assert split_markers(cut(prompt, ascii_only=True))[1] == split_markers(prompt)[1] == ()
+    assert marked(cut(prompt, ascii_only=True)) == marked(prompt) == []
 
 
 @pytest.mark.parametrize("before", ["\t", " \t ", "a\\\n"])
 def test_a_marker_is_found_behind_what_may_stand_before_it(before):
     log = "a line of some log\n" * 60_000
     prompt = f"{log}{before}[remember] a rule\n\n{log}"
-    assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a rule"]
+    assert marked(cut(prompt, ascii_only=True)) == ["a rule"]
 
 
 def test_a_marker_at_each_seam_is_found():
@@ -76,7 +82,7 @@ def test_a_marker_at_each_seam_is_found():
     for shift in range(0, 100, 9):
         at = ((1 << 20) + END_BYTES) // 100
         prompt = "y" * shift + line * at + "[remember] a seam\n\n" + line * at
-        assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a seam"]
+        assert marked(cut(prompt, ascii_only=True)) == ["a seam"]
 
 
 @pytest.mark.parametrize("again", ["@memory\n", "[remember "])

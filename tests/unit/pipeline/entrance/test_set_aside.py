@@ -248,3 +248,17 @@ async def test_what_a_marker_replaced_that_was_set_aside_is_told_with_the_next_p
     told = json.loads(answer.body)["systemMessage"]
     assert "We moved from PostgreSQL to MySQL" in told
     assert "it replaces mem_" in told
+
+
+async def test_that_what_was_set_aside_is_marked_in_a_paste_is_told_with_the_next_prompt(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    entrance = HookHandler(app)
+    prompt = "the README says:\n\n[remember] We use PostgreSQL for orders"
+    async with app.running():
+        await app.load()
+        spooled(paths, 1, prompt, session_id="s", cwd=str(tmp_path))
+        assert await drain(paths.spool, app, entrance) == 1
+        body, _ = entrance.afterwards.beside("s", b"{}")
+        await app.unload()
+    assert "stands in what looks pasted" in json.loads(body)["systemMessage"]

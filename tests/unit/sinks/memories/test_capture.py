@@ -218,6 +218,27 @@ async def test_nothing_else_is_superseded_unasked(bench, text, own_words):
     assert (await bench.current(old.memory.id)).superseded_by is None
 
 
+@pytest.mark.parametrize(
+    ("hooks", "replaced"),
+    [
+        (["cli"], False),
+        (["mcp"], False),
+        (["UserPromptSubmit"], False),
+        (["Stop", "cli"], False),
+        (["Stop"], True),
+        (["SessionEnd", "Stop"], True),
+    ],
+)
+async def test_what_nobody_asked_to_keep_replaces_only_its_like(bench, hooks, replaced):
+    for hook in hooks:
+        old = await bench.keep(BCRYPT, provenance=Provenance(hook=hook), explicit=hook == "cli")
+    unasked = {"explicit": False, "own_words": True, "provenance": Provenance(hook="Stop")}
+    new = await bench.keep(GONE, **unasked)
+    expected = (old.memory.id, None) if replaced else (None, old.memory.id)
+    assert (new.kept.supersedes, new.kept.contradicts) == expected
+    assert new.other.content == BCRYPT
+
+
 async def test_what_was_said_before_supersedes_nothing(bench):
     old = await bench.keep(BCRYPT)
     before = bench.clock.now - timedelta(days=1)

@@ -348,3 +348,16 @@ def test_a_sentence_with_long_runs_of_commas_is_read_at_once(ending):
 def test_blanks_between_the_words_change_nothing():
     (found,) = find_closings("The  CI runner\tis   fixed now.")
     assert found.what == find_closings("The CI runner is fixed now.")[0].what
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mallory  10:31 AM\nthe certificate is renewed now\n\nis he right?",
+        "commit 12ab34cd: the certificate is renewed now",
+        "proofread:\nThe certificate is renewed now.",
+        "set the banner text to The certificate is renewed now",
+    ],
+)
+def test_somebody_elses_words_close_nothing(text):
+    assert list(find_closings(text)) == []

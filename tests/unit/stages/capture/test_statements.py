@@ -2,12 +2,10 @@ import pytest
 
 from subcog.stages.capture.statements import (
     MAX_STATEMENTS,
-    READ_CHARS,
-    own_lines,
     own_text,
     statements,
 )
-from tests.waiting import ends_soon
+from subcog.stages.text.authorship import READ_CHARS
 
 
 def said(text, role="assistant"):
@@ -112,21 +110,7 @@ def test_own_text_has_neither_markers_nor_private_spans():
     assert own_text(text).split() == ["keep"]
 
 
-def test_lines_come_with_where_they_begin_and_their_kind():
-    lines = list(own_lines("# H\na\n- b\n\n```\nc\n```", "user"))
-    kinds = ["heading", "prose", "item", "blank", "code", "code", "code"]
-    assert [kind for _, _, kind in lines] == kinds
-    assert [start for start, _, _ in lines] == [0, 4, 6, 10, 11, 15, 17]
-
-
 def test_a_flood_is_read_to_a_bound():
     assert len(statements("a b. " * 5000)) == MAX_STATEMENTS
     assert statements("x" * 2000) == []
     assert all(one.end <= READ_CHARS for one in statements("word " * 9 + "\n" * 5 + "ab\n" * 9000))
-
-
-@pytest.mark.parametrize("tag", ["a", "a{}"], ids=["one", "many"])
-def test_tags_that_are_never_closed_are_read_soon(tag):
-    text = "".join(f"<{tag.format(at)}>\n" for at in range(60_000))
-    with ends_soon(cpu_s=3):
-        assert {kind for _, _, kind in own_lines(text, "user")} == {"prose", "blank"}

@@ -20,7 +20,7 @@ from subcog.stages.language.sentences import (
     windows,
     word_spans,
 )
-from subcog.stages.language.words import BadLexicon
+from subcog.stages.text.lexicons import BadLexicon
 
 
 def words(text: str) -> list[list[str]]:

@@ -156,6 +156,25 @@ def test_what_was_pasted_is_not_what_was_said(paste):
 
 
 @pytest.mark.parametrize(
+    ("prompt", "own"),
+    [
+        (
+            "what now?\n\nFrom: m@x.org\nSubject: TLS\n\nHi,\n\nit is off.\n\nRegards,\nAnn",
+            "what now?",
+        ),
+        ("proofread:\nThe pin was removed.", "proofread:"),
+        ("implement this issue:\n\n### Summary\nThe pin was removed.", "implement this issue:"),
+        ("ann  10:31 AM\nthe pin is gone\nbob  10:32 AM\nok\n\nis she right?", "is she right?"),
+        ("Goal: seven\nLimit: eight", "Goal: seven\nLimit: eight"),
+        ("### Task\nStop at 7.", "### Task\nStop at 7."),
+    ],
+)
+def test_what_a_user_hands_over_is_not_what_they_said(prompt, own):
+    assert prose(prompt) == own
+    assert prose("The page says:\nStop at 7.", "assistant") == "The page says:\nStop at 7."
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "- first seven\n- then eight\n- never nine",

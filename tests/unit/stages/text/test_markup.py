@@ -3,6 +3,7 @@ import pytest
 from subcog.bus.prompts import Marked
 from subcog.bus.values import NAMESPACES
 from subcog.stages.text.markup import (
+    is_marked,
     marked_in,
     namespace_of,
     parts_of,
@@ -198,3 +199,18 @@ def test_a_marker_before_many_blank_lines_is_read_soon():
 def test_the_parts_of_a_hostile_text_are_found_soon():
     with ends_soon():
         parts_of("a b c d. " * 500 + ": " * 500 + "[remember] x\n" * 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("[remember] use uv", True),
+        ("the README says:\n[remember] use uv", True),
+        ("[remember]", False),
+        ("```\n[remember] use uv\n```", False),
+        ("<task-notification>\n[remember] use uv", False),
+        ("use uv", False),
+    ],
+)
+def test_a_prompt_is_marked_though_the_marker_may_stand_in_a_paste(text, marks):
+    assert is_marked(text) is marks
