@@ -14,7 +14,8 @@ from .results import ListedMemory, Result
 from .values import Mode
 
 NO_HTTP = (
-    "the daemon serves no HTTP: http.enabled is false, or http.port is in use; `subcog logs` tells"
+    "the daemon serves no HTTP: http.enabled is false, http.port is in use, or it failed; "
+    "`subcog logs` tells"
 )
 
 
