@@ -18,6 +18,7 @@ import anyio
 from anyio.abc import SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from ...bus.bus import raised_at
 from ...bus.frames import MAX_LINE, BadFrame, Head, read_fields, read_head, reply_frame
 from ..entrance.handler import HookAnswer
 
@@ -28,6 +29,7 @@ _FINISH_CHECK_S = 0.01
 _ACCEPTED_PER_TURN = 2
 # No number of a version has more; Python itself refuses to read one of thousands.
 _MAX_DIGITS = 9
+_FAILED = b'{"error":"the daemon met an unexpected error; `subcog logs` tells"}'
 _log = logging.getLogger(__name__)
 
 Serve = Callable[[SocketStream], Awaitable[None]]
@@ -143,7 +145,8 @@ class Server:
         except TimeoutError:
             _log.warning("a client did not complete its request in time")
         except Exception as error:  # noqa: BLE001 - one client's bad luck; the others are served
-            _log.error("a request failed unexpectedly", extra={"error": type(error).__name__})
+            facts = {"error": type(error).__name__, "at": raised_at(error.__traceback__)}
+            _log.error("a request failed unexpectedly", extra=facts)
         finally:
             self.connections -= 1
             self.last_seen = anyio.current_time()
@@ -167,10 +170,19 @@ class Server:
                 if head.kind == "hook":
                     await self._answer_hook(stream, inbox, head.name, fields, body)
                     return
-                done, answer = await self._call(head.name, fields, body)
-                await stream.send(reply_frame("ok" if done else "error", self._version, answer))
+                await self._answer_call(stream, head.name, fields, body)
             finally:
                 self._answering -= 1
+
+    async def _answer_call(
+        self, stream: SocketStream, name: str, fields: dict[str, str], body: bytes
+    ) -> None:
+        """Answer a call; one that fails unexpectedly is answered with an error, and raises."""
+        done, answer = False, _FAILED
+        try:
+            done, answer = await self._call(name, fields, body)
+        finally:
+            await stream.send(reply_frame("ok" if done else "error", self._version, answer))
 
     async def _answer_hook(
         self,

@@ -1,6 +1,7 @@
 import socket
 
 import anyio
+import msgspec
 import pytest
 from anyio.abc import SocketStream, UNIXSocketStream
 
@@ -27,6 +28,8 @@ class Parts:
             return HookAnswer(said, "answered", is_settled=event != "Unsettled")
 
         async def call(name, fields, body):
+            if name == "defect":
+                raise RuntimeError
             return name != "bad", body
 
         async def mcp(inbox, stream, fields):
@@ -166,3 +169,11 @@ async def test_after_its_head_an_mcp_connection_is_handed_over_with_what_came_be
     frame = request_frame("mcp", "stdio", {"cwd": "/w"}, b"") + b"lines"
     with anyio.fail_after(PATIENCE_S):
         assert await _talk(Parts().server, frame, replies=1) == [("ok", "/w", b"lines")]
+
+
+async def test_a_call_that_fails_unexpectedly_is_answered_with_an_error():
+    with anyio.fail_after(PATIENCE_S):
+        frame = request_frame("call", "defect", {}, b"")
+        [(status, _, body)] = await _talk(Parts().server, frame, replies=1)
+    assert status == "error"
+    assert "unexpected error" in msgspec.json.decode(body)["error"]
