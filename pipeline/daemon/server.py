@@ -102,19 +102,22 @@ class Server:
     """Serves connections. ``more_time_ms`` says how long a hook may be told to wait, or 0.
 
     After the head of an ``mcp`` request the connection is handed over to ``mcp``. Of a client of a
-    newer version ``newer_client`` tells, and ``newer_command`` too where it is the command line.
+    newer version, or of a command line of another build, ``other_client`` tells, and
+    ``newer_command`` too where it is a command line of a newer version.
     """
 
     def __init__(
         self,
         *,
         version: str,
+        build: str,
         hook: Answer,
         call: Call,
         mcp: Converse,
         more_time_ms: Callable[[], int],
     ) -> None:
         self._version = version
+        self._build = build
         self._hook = hook
         self._call = call
         self._mcp = mcp
@@ -122,7 +125,7 @@ class Server:
         self.connections = 0
         self._answering = 0
         self.last_seen = anyio.current_time()
-        self.newer_client = anyio.Event()
+        self.other_client = anyio.Event()
         self.newer_command = anyio.Event()
 
     async def finish(self) -> None:
@@ -161,12 +164,12 @@ class Server:
             head, fields, body = await _read_request(inbox, first)
             self.last_seen = anyio.current_time()
             if head.kind == "mcp":
-                self._compare(head.kind, fields.get("version", ""))
+                self._compare(head.kind, fields)
                 await self._mcp(inbox, stream, fields)
                 return
             self._answering += 1
             try:
-                self._compare(head.kind, fields.get("version", ""))
+                self._compare(head.kind, fields)
                 if head.kind == "hook":
                     await self._answer_hook(stream, inbox, head.name, fields, body)
                     return
@@ -208,11 +211,13 @@ class Server:
                 answer.take_back()
                 raise
 
-    def _compare(self, kind: str, version: str) -> None:
-        if parse_version(version) > parse_version(self._version):
-            self.newer_client.set()
+    def _compare(self, kind: str, fields: dict[str, str]) -> None:
+        if parse_version(fields.get("version", "")) > parse_version(self._version):
+            self.other_client.set()
             if kind == "call":
                 self.newer_command.set()
+        elif fields.get("build", self._build) != self._build:
+            self.other_client.set()
 
 
 async def _read_request(

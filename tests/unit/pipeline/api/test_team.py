@@ -1,3 +1,4 @@
+import sys
 from contextlib import asynccontextmanager
 from datetime import timedelta
 

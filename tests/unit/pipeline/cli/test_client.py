@@ -10,8 +10,9 @@ from threading import Event, Thread
 import pytest
 
 from subcog.bus.frames import reply_frame
+from subcog.bus.service_results import StatusResult
 from subcog.config.paths import find_paths
-from subcog.pipeline.cli.client import Client, DaemonLate, connect, spawn
+from subcog.pipeline.cli.client import CallFailed, Client, DaemonDiffers, DaemonLate, connect, spawn
 from tests.waiting import PATIENCE_S
 
 
@@ -122,3 +123,27 @@ def test_a_daemon_that_leaves_is_waited_for_while_it_finishes(daemon, monkeypatc
     leaving.start()
     assert client.call("backup", dict, start=False) == {}
     leaving.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "raised"),
+    [
+        ("ok", b'{"pid": 7, "version": "0.1.0"}', DaemonDiffers),
+        ("error", b'{"error": "unknown call stats"}', CallFailed),
+    ],
+)
+def test_what_another_build_answers_says_what_to_do(daemon, status, answer, raised):
+    server, client = daemon
+
+    def answer_as_an_older_one():
+        with closing(server.accept()[0]) as connection:
+            connection.recv(65536)
+            connection.sendall(reply_frame(status, "0.1.0", answer))
+            connection.recv(65536)
+            connection.sendall(reply_frame("ok", "0.1.0", b'{"pid": 7, "version": "0.1.0"}'))
+
+    thread = Thread(target=answer_as_an_older_one, daemon=True)
+    thread.start()
+    with pytest.raises(raised, match=r"process 7, .* another build .* `subcog daemon stop`"):
+        client.call("status", StatusResult, start=False)
+    thread.join(PATIENCE_S)
