@@ -38,7 +38,7 @@ async def test_a_daemon_leaves_for_another_build_once_it_is_what_would_be_starte
     with only_one(paths.lock) as lock, anyio.fail_after(PATIENCE_S):
         settings = load_settings(paths.config_file, {"SUBCOG_HTTP_ENABLED": "false"})
         daemon = Daemon(settings, paths, lock)
-        async with anyio.create_task_group() as tasks:
+        async with daemon._app.running(), anyio.create_task_group() as tasks:
             tasks.start_soon(daemon._leave_for_another)
             await anyio.wait_all_tasks_blocked()
             daemon._server.other_client.set()
