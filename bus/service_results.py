@@ -14,7 +14,8 @@ from .results import ListedMemory, Result
 from .values import Mode
 
 NO_HTTP = (
-    "the daemon serves no HTTP: http.enabled is false, or http.port is in use; `subcog logs` tells"
+    "the daemon serves no HTTP: http.enabled is false, http.port is in use, or it failed; "
+    "`subcog logs` tells"
 )
 
 
@@ -92,12 +93,13 @@ class StatusResult(Result, frozen=True, kw_only=True):
     ``sessions`` and ``passages``, what is kept of them, are None then too, and where sessions are
     switched off. ``problem`` says why memories cannot be loaded. ``backup`` is None where none are
     made, and ``damage`` says what was found damaged and set aside. ``late_prompts`` were answered
-    with nothing since the daemon started, as there was no time. ``running`` is set by the command
-    line.
+    with nothing since the daemon started, as there was no time. ``build`` is empty where a daemon
+    is too old to tell. ``running`` is set by the command line.
     """
 
     pid: int
     version: str
+    build: str = ""
     socket: str
     database: str
     memories: int | None

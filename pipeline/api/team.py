@@ -390,7 +390,7 @@ class TeamCalls:
 
 
 def _not_joined(error: ConnectionError) -> str:
-    from ...sinks.team.postgres.errors import SENT_LATER
+    from ...sinks.team.protocol import SENT_LATER
 
     return f"nothing was joined: {str(error).removesuffix(SENT_LATER)}"
 

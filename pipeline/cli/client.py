@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ...bus.frames import BadFrame, read_reply_head, request_frame
+from ...config.build import read_build
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 
@@ -29,6 +31,11 @@ HUNG_S = 5.0
 POLL_S = 0.02
 # Before the next start, where another daemon holds the lock and nobody listens: it is leaving.
 AGAIN_S = 0.25
+_DIFFERS = (
+    "{} is of another build of subcog than this command. `subcog daemon stop` ends it, and the "
+    "next command starts this one"
+)
+_UNKNOWN_BUILD = _DIFFERS.format("the daemon")
 # Held by the thread for which the process is in another directory: it has one for all threads.
 _ELSEWHERE = threading.Lock()
 T = TypeVar("T")
@@ -56,8 +63,23 @@ class DaemonLate(DaemonUnreachable):
     """The answer did not come in time; the daemon goes on with the call."""
 
 
+class DaemonDiffers(DaemonUnreachable):
+    """A daemon of another version or build answered with what this one cannot read."""
+
+    def __init__(self, daemon: str) -> None:
+        super().__init__(f"the answer cannot be read: {daemon}")
+
+
 class CallFailed(RuntimeError):
     """The daemon refused a call; the message is the daemon's."""
+
+
+class _About(Struct):
+    """What ``status`` has told in every version, and the build, which is newer."""
+
+    pid: int
+    version: str
+    build: str = ""
 
 
 class Client:
@@ -65,7 +87,8 @@ class Client:
 
     def __init__(self, paths: Paths, fields: Mapping[str, str]) -> None:
         self._paths = paths
-        self._fields = {"version": VERSION, **fields}
+        self._build = read_build()
+        self._fields = {"version": VERSION, "build": self._build, **fields}
         self._connection: socket.socket | None = None
 
     def call(
@@ -79,10 +102,25 @@ class Client:
     ) -> T:
         """Ask the daemon; its answer as ``kind``. Raises ``DaemonUnreachable`` and ``CallFailed``.
 
+        An answer that cannot be read comes from a daemon of another build: ``DaemonDiffers``.
+
         ``start`` says whether a daemon is started where none runs, ``within_s`` how long to wait
         for the answer.
         """
         body = msgspec.json.encode(params if params is not None else {})
+        status, answer = self._exchange(name, body, start=start, within_s=within_s)
+        if status != "ok":
+            error = msgspec.json.decode(answer, type=dict[str, str])["error"]
+            raise CallFailed("; ".join(filter(None, [error, self._difference()])))
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except msgspec.DecodeError as error:
+            raise DaemonDiffers(self._difference() or _UNKNOWN_BUILD) from error
+
+    def _exchange(
+        self, name: str, body: bytes, *, start: bool, within_s: float
+    ) -> tuple[str, bytes]:
+        """The status of the daemon's reply, and its body."""
         if self._connection is not None and select.select([self._connection], [], [], 0)[0]:
             self.close()  # the daemon has closed it meanwhile: it says nothing unasked
         if self._connection is None:
@@ -91,7 +129,7 @@ class Client:
             self._connection.settimeout(within_s)
             self._connection.sendall(request_frame("call", name, self._fields, body))
             self._await_reply(self._connection, within_s)
-            status, answer = self._reply(self._connection, within_s)
+            return self._reply(self._connection, within_s)
         except (OSError, BadFrame) as error:
             self.close()
             if isinstance(error, DaemonUnreachable):
@@ -99,9 +137,17 @@ class Client:
             raise DaemonUnreachable(
                 f"the daemon closed the connection ({type(error).__name__}); see {self._paths.log}"
             ) from error
-        if status != "ok":
-            raise CallFailed(msgspec.json.decode(answer, type=dict[str, str])["error"])
-        return msgspec.json.decode(answer, type=kind)
+
+    def _difference(self) -> str:
+        """What to do where the daemon is of another version or build than this; else ""."""
+        try:
+            _, answer = self._exchange("status", b"{}", start=False, within_s=HUNG_S)
+            about = msgspec.json.decode(answer, type=_About)
+        except (DaemonUnreachable, msgspec.DecodeError):
+            return ""
+        if (about.version, about.build) == (VERSION, self._build):
+            return ""
+        return _DIFFERS.format(f"the daemon (process {about.pid}, version {about.version})")
 
     def close(self) -> None:
         if self._connection is not None:

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
 from typing import Any
 
@@ -76,6 +77,19 @@ class Commands(click.Group):
         command: Any = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does it; where the reader has left, with the exit code that programs have then.
+
+        click and rich exit with 1, which means refused.
+        """
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, SystemExit) as ended:
+            if not any(isinstance(one, BrokenPipeError) for one in (ended, ended.__context__)):
+                raise
+            _discard_output()
+            ctx.exit(128 + signal.SIGPIPE)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -85,7 +99,7 @@ class Commands(click.Group):
         except click.UsageError as error:
             import difflib
 
-            if near := difflib.get_close_matches(args[0].lower(), COMMANDS, n=1):
+            if near := difflib.get_close_matches(args[0].lower(), COMMANDS, n=1, cutoff=0.7):
                 raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from None
             raise
 
@@ -112,7 +126,7 @@ def main() -> None:
     except (CallFailed, DaemonUnreachable, SettingsError) as error:
         _complain(str(error))
         sys.exit(3 if isinstance(error, DaemonUnreachable) else 1)
-    except OSError as error:  # no room, no permission; click ends where the reader has left
+    except OSError as error:  # no room, no permission
         where = f"{error.filename}: " if error.filename else ""
         _complain(f"{where}{error.strerror or error}")
         _discard_output()

@@ -58,7 +58,7 @@ def help_command(topic: tuple[str, ...]) -> None:
     text = page(name)
     if printed_as_json({"topic": name, "text": text}):
         return
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         _show_paged(text)
     else:
         click.echo(text, nl=False)

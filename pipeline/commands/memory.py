@@ -261,9 +261,9 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
     --everywhere rewrites them without it. A damaged copy cannot be rewritten, so it is deleted.
     """
     with daemon() as client:
+        ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
         if everywhere and not yes:
             _ask_about_copies(client.call("copies", CopiesResult).copies)
-        ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
         answers, failure = _forget(client, ids, {"now": now, "everywhere": everywhere})
     told = [*answers, {"error": str(failure)}] if failure is not None else answers
     printed_as_json(told[0] if len(memory_ids) == 1 else told)

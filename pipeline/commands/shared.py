@@ -16,7 +16,7 @@ import msgspec
 
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
-from ..cli.client import CALL_S, CallFailed, Client, DaemonHung, DaemonUnreachable, T
+from ..cli.client import CALL_S, CallFailed, Client, DaemonDiffers, DaemonHung, DaemonUnreachable, T
 
 # Terminals and man pages write some others, and file separators stand in logs.
 _NO_TEXT = frozenset(map(chr, (*range(0x07), *range(0x0E, 0x1B), 0x7F)))
@@ -139,14 +139,15 @@ def call(name: str, kind: type[T], params: object = None, *, within_s: float = C
 
 
 def call_if_running(name: str, kind: type[T], *, strict: bool = True) -> T | None:
-    """The same of a daemon that runs already; None where none does. Raises ``DaemonHung``.
+    """The same of a daemon that runs already; None where none does.
 
-    ``strict`` is as in ``daemon``: the settings that it started with may have changed since.
+    Raises ``DaemonHung`` and ``DaemonDiffers``. ``strict`` is as in ``daemon``: the
+    settings that it started with may have changed since.
     """
     try:
         with daemon(strict=strict) as client:
             return client.call(name, kind, start=False)
-    except DaemonHung:
+    except (DaemonHung, DaemonDiffers):
         raise
     except DaemonUnreachable:
         return None

@@ -11,7 +11,6 @@ import signal
 import sys
 import time
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -29,10 +28,10 @@ from ...bus.service_results import (
     StopResult,
     TeamSummary,
 )
+from ...config.build import read_build
 from ...config.load import Loaded
 from ...config.paths import Paths
 from ...config.patterns import compile_pending
-from ...hooks import client as pipe
 from ...hooks.client import VERSION
 from ...sinks.mcp.lazy_app import LazyApp
 from ...sinks.page.visits import INVITATION_S, Visits
@@ -72,6 +71,7 @@ class Daemon:
     """
 
     def __init__(self, loaded: Loaded, paths: Paths, lock: Lock) -> None:
+        self._build = read_build()
         self._paths = paths
         self._lock = lock
         self._settings = loaded.settings.daemon
@@ -91,6 +91,7 @@ class Daemon:
         )
         self._server = Server(
             version=VERSION,
+            build=self._build,
             hook=self._entrance.answer,
             call=self._answer_call,
             mcp=self._mcp.serve,
@@ -117,7 +118,7 @@ class Daemon:
     async def run(self) -> None:
         """Listen first, load behind it, serve until leaving, then drain and close."""
         self._listener = self._listen()
-        _log.info("listening", extra={"pid": os.getpid(), "version": VERSION})
+        _log.info("listening", extra={"pid": os.getpid(), "version": VERSION, "build": self._build})
         try:
             async with self._app.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._listener.serve, self._server.serve, tasks)
@@ -135,7 +136,7 @@ class Daemon:
                 tasks.start_soon(trim_daily, self._app.passages)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
-                tasks.start_soon(self._leave_for_newer)
+                tasks.start_soon(self._leave_for_another)
                 await self._leaving.wait()
                 await self._finish(tasks)
         finally:
@@ -250,17 +251,19 @@ class Daemon:
                 self.leave()
                 return
 
-    async def _leave_for_newer(self) -> None:
-        """Leave where a newer version called, and is what would be started then.
+    async def _leave_for_another(self) -> None:
+        """Leave where another version or build called, and is what would be started then.
 
-        The command line starts its own. A plugin starts what is installed, older as that may be.
+        A newer command line starts its own. A plugin starts what is installed, older as that may
+        be; and whoever has two builds of a version installed in two places would have each end the
+        other's daemon.
         """
-        await self._server.newer_client.wait()
-        while not await anyio.to_thread.run_sync(is_replaced, Path(pipe.__file__)):
+        await self._server.other_client.wait()
+        while await anyio.to_thread.run_sync(read_build) == self._build:
             with anyio.move_on_after(REPLACED_CHECK_S):
                 await self._server.newer_command.wait()
                 break
-        _log.info("exiting in favour of a newer version")
+        _log.info("exiting in favour of another version or build")
         self.leave()
 
     # --- calls -----------------------------------------------------------------------------------
@@ -301,6 +304,7 @@ class Daemon:
         return StatusResult(
             pid=os.getpid(),
             version=VERSION,
+            build=self._build,
             socket=str(socket_path(self._paths)),
             database=str(self._paths.database),
             memories=archive.count if archive else None,
@@ -331,14 +335,6 @@ class Daemon:
         from ...sinks.repair.kept_copies import damage_seen
 
         return damage_seen(self._paths.database)
-
-
-def is_replaced(file: Path) -> bool:
-    """Whether ``file``, that of our version, is of another one by now, or gone."""
-    try:
-        return f'VERSION = "{VERSION}"\n'.encode() not in file.read_bytes()
-    except OSError:
-        return True
 
 
 def run_daemon(loaded: Loaded, paths: Paths) -> None:

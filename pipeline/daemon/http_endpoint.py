@@ -18,6 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from ...bus import signals
+from ...bus.bus import raised_at
 from ...bus.service_results import IndexStatus
 from ...bus.signals import NamedSignal, emit
 from ...bus.values import Scope
@@ -271,8 +272,18 @@ class HttpEndpoint:
         """Serve until ``stop``, and count what ``signals`` has buffered.
 
         The metrics come a moment later, and the server when somebody connects: what they import
-        would hold up the first prompts, and most daemons are asked nothing over HTTP.
+        would hold up the first prompts, and most daemons are asked nothing over HTTP. Whatever
+        fails here ends HTTP alone.
         """
+        try:
+            await self._serve(signals)
+        except Exception as error:  # noqa: BLE001 - hooks and commands are served without HTTP
+            facts = {"error": type(error).__name__, "at": raised_at(error.__traceback__)}
+            _log.error("HTTP failed, and is not served until the next start", extra=facts)
+            signals.hand_over(lambda: None)
+            self._give_up()
+
+    async def _serve(self, signals: SignalBuffer) -> None:
         if not self._settings.enabled:
             signals.hand_over(lambda: None)
             return
@@ -303,6 +314,11 @@ class HttpEndpoint:
         elif self._listening is not None:
             anyio.notify_closing(self._listening)
             self._listening.close()
+
+    def _give_up(self) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        self._http = self._listening = None
 
     def _metrics(self) -> Metrics:
         from ...sinks.telemetry.metrics import Metrics

@@ -18,6 +18,7 @@ import anyio
 from anyio.abc import SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from ...bus.bus import raised_at
 from ...bus.frames import MAX_LINE, BadFrame, Head, read_fields, read_head, reply_frame
 from ..entrance.handler import HookAnswer
 
@@ -28,6 +29,7 @@ _FINISH_CHECK_S = 0.01
 _ACCEPTED_PER_TURN = 2
 # No number of a version has more; Python itself refuses to read one of thousands.
 _MAX_DIGITS = 9
+_FAILED = b'{"error":"the daemon met an unexpected error; `subcog logs` tells"}'
 _log = logging.getLogger(__name__)
 
 Serve = Callable[[SocketStream], Awaitable[None]]
@@ -100,19 +102,22 @@ class Server:
     """Serves connections. ``more_time_ms`` says how long a hook may be told to wait, or 0.
 
     After the head of an ``mcp`` request the connection is handed over to ``mcp``. Of a client of a
-    newer version ``newer_client`` tells, and ``newer_command`` too where it is the command line.
+    newer version, or of a command line of another build, ``other_client`` tells, and
+    ``newer_command`` too where it is a command line of a newer version.
     """
 
     def __init__(
         self,
         *,
         version: str,
+        build: str,
         hook: Answer,
         call: Call,
         mcp: Converse,
         more_time_ms: Callable[[], int],
     ) -> None:
         self._version = version
+        self._build = build
         self._hook = hook
         self._call = call
         self._mcp = mcp
@@ -120,7 +125,7 @@ class Server:
         self.connections = 0
         self._answering = 0
         self.last_seen = anyio.current_time()
-        self.newer_client = anyio.Event()
+        self.other_client = anyio.Event()
         self.newer_command = anyio.Event()
 
     async def finish(self) -> None:
@@ -143,7 +148,8 @@ class Server:
         except TimeoutError:
             _log.warning("a client did not complete its request in time")
         except Exception as error:  # noqa: BLE001 - one client's bad luck; the others are served
-            _log.error("a request failed unexpectedly", extra={"error": type(error).__name__})
+            facts = {"error": type(error).__name__, "at": raised_at(error.__traceback__)}
+            _log.error("a request failed unexpectedly", extra=facts)
         finally:
             self.connections -= 1
             self.last_seen = anyio.current_time()
@@ -158,19 +164,28 @@ class Server:
             head, fields, body = await _read_request(inbox, first)
             self.last_seen = anyio.current_time()
             if head.kind == "mcp":
-                self._compare(head.kind, fields.get("version", ""))
+                self._compare(head.kind, fields)
                 await self._mcp(inbox, stream, fields)
                 return
             self._answering += 1
             try:
-                self._compare(head.kind, fields.get("version", ""))
+                self._compare(head.kind, fields)
                 if head.kind == "hook":
                     await self._answer_hook(stream, inbox, head.name, fields, body)
                     return
-                done, answer = await self._call(head.name, fields, body)
-                await stream.send(reply_frame("ok" if done else "error", self._version, answer))
+                await self._answer_call(stream, head.name, fields, body)
             finally:
                 self._answering -= 1
+
+    async def _answer_call(
+        self, stream: SocketStream, name: str, fields: dict[str, str], body: bytes
+    ) -> None:
+        """Answer a call; one that fails unexpectedly is answered with an error, and raises."""
+        done, answer = False, _FAILED
+        try:
+            done, answer = await self._call(name, fields, body)
+        finally:
+            await stream.send(reply_frame("ok" if done else "error", self._version, answer))
 
     async def _answer_hook(
         self,
@@ -196,11 +211,13 @@ class Server:
                 answer.take_back()
                 raise
 
-    def _compare(self, kind: str, version: str) -> None:
-        if parse_version(version) > parse_version(self._version):
-            self.newer_client.set()
+    def _compare(self, kind: str, fields: dict[str, str]) -> None:
+        if parse_version(fields.get("version", "")) > parse_version(self._version):
+            self.other_client.set()
             if kind == "call":
                 self.newer_command.set()
+        elif fields.get("build", self._build) != self._build:
+            self.other_client.set()
 
 
 async def _read_request(

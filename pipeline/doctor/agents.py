@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
+from ...bus.prompt_results import ExplainResult
 from ...bus.results import CaptureResult, ForgetResult, RecallResult
 from ...bus.service_results import HookActivity
 from ...config.load import SettingsError, load_settings
@@ -43,6 +44,13 @@ QUESTION = "where does the canary live?"
 PROJECT = "subcog-canary-"
 """How the name of the project begins that the test memory is kept in."""
 WIRED_ONCE = "wired once"
+# The setting that withholds the test memory, by what the answer says of why nothing is injected.
+_WITHHOLDING = {
+    "disabled": "search_intent.enabled",
+    "low_confidence": "search_intent.min_confidence",
+    "no_room": "search_intent.context.max_tokens",
+    "nothing_relevant": "search_intent.context.min_relevance",
+}
 HOOK_S = 20
 AGAIN_S = 2.0
 Commands = Mapping[str, Sequence[str]]
@@ -270,6 +278,8 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
             try:
                 found = client.call("recall", RecallResult, {"query": QUESTION}).memories
                 flights = {name: _try_hook(words, project, env) for name, words in commands.items()}
+                silent = {name: ms for name, ms in flights.items() if ms is not None}
+                setting = _withholding(client, paths, env) if silent else ""
             finally:
                 client.call("forget", ForgetResult, {"id": kept.id})
         except (DaemonUnreachable, CallFailed, OSError, ValueError) as error:
@@ -279,11 +289,29 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
     if kept.id not in {memory.id for memory in found}:
         mend = "`subcog status` shows whether memories can be searched"
         return failed("canary", "stored, but not found", mend)
-    if silent := {name: took_ms for name, took_ms in flights.items() if took_ms is not None}:
-        return _silent(silent, paths, env)
+    if silent:
+        return _withheld(setting) if setting else _silent(silent, paths, env)
     return passed(
         "canary", f"captured, recalled, injected through {', '.join(commands)}, forgotten"
     )
+
+
+def _withholding(client: Client, paths: Paths, env: Env) -> str:
+    """The setting, with its value, that keeps the test memory from a prompt; "" where none does.
+
+    One that has its default does not: what is withheld then is a defect.
+    """
+    with suppress(SettingsError, CallFailed):
+        told = client.call("explain", ExplainResult, {"text": QUESTION}).inject.abstained
+        for origin in load_settings(paths.config_file, env).origins:
+            if origin.key == _WITHHOLDING.get(told or "") and origin.source != "default":
+                return f"{origin.key} = {json.dumps(origin.value)}"
+    return ""
+
+
+def _withheld(setting: str) -> Finding:
+    """What was stored and found was not injected, as the user's settings have it."""
+    return passed("canary", f"captured, recalled, not injected because of {setting}, forgotten")
 
 
 def _try_hook(words: Sequence[str], project: str, env: Env) -> float | None:

@@ -75,8 +75,8 @@ def examine_http(status: StatusResult, settings: HttpSettings, refusal: str) -> 
         return passed("http", "switched off (http.enabled)")
     lacking = "so there are no metrics, no page, and neither MCP nor hooks over HTTP"
     if not refusal:
-        mend = "check again in a few seconds; if it stays so, `subcog daemon stop`"
-        return failed("http", f"the daemon does not serve it yet, {lacking}", mend)
+        mend = "check again in a few seconds; if it stays so: `subcog logs`, `subcog daemon stop`"
+        return failed("http", f"the daemon does not serve it, {lacking}", mend)
     return failed(
         "http",
         f"port {settings.port} cannot be used ({refusal}), {lacking}",

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...bus.results import ProjectResult
 from ...bus.service_results import StatusResult, StopResult
+from ...config.build import read_build
 from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...hooks.client import VERSION
@@ -255,6 +256,9 @@ def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
     if status.version != VERSION:
         mend = "`subcog daemon stop`; the next client starts the new one"
         return failed("daemon", f"{seen}, while the command line has {VERSION}", mend)
+    if status.build != read_build():
+        mend = "`subcog daemon stop`; the next client starts this one"
+        return failed("daemon", f"{seen}, of another build than the command line", mend)
     return passed("daemon", seen)
 
 

@@ -34,6 +34,9 @@ Reason = Literal[
 
 TextSearch = Literal["bm25", "native"]
 
+SENT_LATER = " What you capture is kept here and sent when it does."
+"""What an error says in addition to those who are in a team already."""
+
 
 class TeamUnavailable(ConnectionError):
     """The team's server cannot do what was asked now. The message says why and what to do.

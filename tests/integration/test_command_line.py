@@ -1,11 +1,16 @@
 """The commands that others rely on, and the JSON they print."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import PATIENCE_S
+
+from .house import SUBCOG
 
 ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
@@ -71,6 +76,7 @@ def test_a_slip_in_a_name_is_understood_or_answered_with_the_nearest(shared):
         shared.capture("Slips are forgiven", "--namespace", "Decision")["namespace"] == "decisions"
     )
     assert "Did you mean capture?" in shared.run("captrue", "x").stderr
+    assert "Did you mean" not in shared.run("bogus").stderr
     assert "'decisions'" in shared.run("capture", "x", "--namespace", "nonsense").stderr
 
 
@@ -278,3 +284,25 @@ def test_a_daemon_can_be_stopped_whatever_became_of_its_settings(house):
     assert done.stdout == "stopped\n"
     assert "warning" in done.stderr
     assert str(house.paths.config_file) in done.stderr
+
+
+@pytest.mark.parametrize("command", [["help", "users"], ["sql"]])
+def test_output_whose_reader_has_left_is_no_refusal(shared, command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as nobody:
+        done = subprocess.run(
+            [SUBCOG, *command],
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            env=shared.env,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_document_is_shown_to_nobody_where_the_output_is_closed(shared):
+    line = ["bash", "-c", f'"{SUBCOG}" help users >&-']
+    done = subprocess.run(line, capture_output=True, env=shared.env, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

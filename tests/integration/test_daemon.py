@@ -226,3 +226,19 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_daemon(house):
     assert process.wait(PATIENCE_S) == 0
     pid = house.pid()
     assert os.getsid(pid) != process.pid
+
+
+def test_an_http_side_that_cannot_be_imported_costs_neither_hooks_nor_commands(house):
+    broken = house.root / "broken"
+    broken.mkdir()
+    (broken / "uvicorn.py").write_text("raise RuntimeError")
+    pid = house.start(PYTHONPATH=str(broken))
+    with pytest.raises((urllib.error.URLError, ConnectionError)):
+        urllib.request.urlopen(house.ask("status")["metrics_url"], timeout=PATIENCE_S)
+    eventually(lambda: house.ask("status")["metrics_url"] is None)
+    house.capture("Deployments go through ArgoCD")
+    assert "ArgoCD" in house.context("how do we deploy?")
+    assert house.pid() == pid
+    assert "HTTP failed, and is not served until the next start" in [
+        entry["what"] for entry in house.log()
+    ]

@@ -114,6 +114,23 @@ def test_canary_is_given_a_second_chance_once_everything_is_loaded(fresh, silent
     assert finding.ok, finding
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("search_intent.enabled", "false"),
+        ("search_intent.min_confidence", "0.99"),
+        ("search_intent.context.max_tokens", "60"),
+    ],
+)
+def test_canary_that_a_setting_keeps_in_is_well_and_names_it(fresh, setting, value):
+    fresh.run("daemon", "stop")
+    fresh.env[f"SUBCOG_{setting.replace('.', '_').upper()}"] = value
+    finding = canary(fresh, silent=0)
+    fresh.run("daemon", "stop")
+    assert finding.ok, finding
+    assert f"not injected because of {setting} = {value}" in finding.seen
+
+
 def test_canary_that_had_no_time_says_what_that_means(fresh):
     fresh.env["SUBCOG_HOOK_TOTAL_MS"] = "200"
     finding = canary(fresh, silent=9, seconds=0.3)

@@ -95,6 +95,13 @@ def test_a_copy_that_cannot_be_cleaned_is_named_with_the_reason(house):
     assert "damaged" in done.stderr
 
 
+def test_copies_are_not_asked_about_for_a_memory_that_is_not_there(house):
+    house.ask("backup", str(house.root / "asked.duckdb"))
+    done = house.run("forget", "mem_nowhere", "--everywhere")
+    assert "no memory mem_nowhere" in done.stderr
+    assert "Continue?" not in done.stderr
+
+
 def said(house, session, texts):
     """A session in which the user and the agent said ``texts``, as its hooks tell the daemon."""
     transcript = Transcript(house, session)

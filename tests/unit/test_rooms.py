@@ -247,7 +247,7 @@ def test_importing_a_package_does_no_work(room):
             assert [type(each) for each in body] == [ast.Expr], f"{path} is more than a text"
 
 
-def test_broad_excepts_are_the_five_that_say_why():
+def test_broad_excepts_are_the_six_that_say_why():
     broad = [
         f"{path.relative_to(HOUSE)}"
         for room in ROOMS
@@ -259,6 +259,7 @@ def test_broad_excepts_are_the_five_that_say_why():
         "bus/bus.py",
         "bus/signals.py",
         "hooks/client.py",
+        "pipeline/daemon/http_endpoint.py",
         "pipeline/daemon/server.py",
         "sinks/mcp/http.py",
     ]

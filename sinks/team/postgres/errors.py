@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 
 from ...store.writes import ForeignScope
-from ..protocol import ForgetRefused, QuotaExceeded, Reason, TeamUnavailable
+from ..protocol import SENT_LATER, ForgetRefused, QuotaExceeded, Reason, TeamUnavailable
 
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
@@ -38,8 +38,6 @@ _NO_TABLES = (
     errors.UndefinedObject,
 )
 _FOREIGN_SCOPE, _NO_TEAM, _QUOTA, _NOT_YOURS = "SC001", "SC002", "SC003", "SC004"
-SENT_LATER = " What you capture is kept here and sent when it does."
-"""What is added for those who are in a team already."""
 
 _MESSAGES = {
     # The URL is not repeated, for it may hold a password.

@@ -1,3 +1,4 @@
+import sys
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -339,6 +340,8 @@ async def test_without_psycopg_or_an_address_it_says_what_to_do(tmp_path, team, 
         del ann.app.team.server
         assert "subcog team join URL" in await ann.ask("team-join")
         monkeypatch.setattr(team_part, "find_spec", lambda name: None)
+        monkeypatch.setitem(sys.modules, "psycopg", None)
+        monkeypatch.delitem(sys.modules, "subcog.sinks.team.postgres.errors", raising=False)
         assert "pip install 'subcog[team]'" in await ann.ask("team-join", url=URL)
 
 

@@ -8,10 +8,13 @@ from contextlib import closing
 from threading import Event, Thread
 
 import pytest
+from click.testing import CliRunner
 
 from subcog.bus.frames import reply_frame
+from subcog.bus.service_results import StatusResult
 from subcog.config.paths import find_paths
-from subcog.pipeline.cli.client import Client, DaemonLate, connect, spawn
+from subcog.pipeline.cli.client import CallFailed, Client, DaemonDiffers, DaemonLate, connect, spawn
+from subcog.pipeline.cli.main import cli
 from tests.waiting import PATIENCE_S
 
 
@@ -122,3 +125,44 @@ def test_a_daemon_that_leaves_is_waited_for_while_it_finishes(daemon, monkeypatc
     leaving.start()
     assert client.call("backup", dict, start=False) == {}
     leaving.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "raised"),
+    [
+        ("ok", b'{"pid": 7, "version": "0.1.0"}', DaemonDiffers),
+        ("error", b'{"error": "unknown call stats"}', CallFailed),
+    ],
+)
+def test_what_another_build_answers_says_what_to_do(daemon, status, answer, raised):
+    server, client = daemon
+
+    def answer_as_an_older_one():
+        with closing(server.accept()[0]) as connection:
+            connection.recv(65536)
+            connection.sendall(reply_frame(status, "0.1.0", answer))
+            connection.recv(65536)
+            connection.sendall(reply_frame("ok", "0.1.0", b'{"pid": 7, "version": "0.1.0"}'))
+
+    thread = Thread(target=answer_as_an_older_one, daemon=True)
+    thread.start()
+    with pytest.raises(raised, match=r"process 7, .* another build .* `subcog daemon stop`"):
+        client.call("status", StatusResult, start=False)
+    thread.join(PATIENCE_S)
+
+
+def test_a_status_that_cannot_be_read_is_not_taken_for_no_daemon(daemon, tmp_path, monkeypatch):
+    server, _ = daemon
+    monkeypatch.setenv("SUBCOG_HOME", str(tmp_path))
+
+    def answer_as_an_older_one():
+        with closing(server.accept()[0]) as connection:
+            for _ in range(2):
+                connection.recv(65536)
+                connection.sendall(reply_frame("ok", "0.1.0", b'{"pid": 7, "version": "0.1.0"}'))
+
+    thread = Thread(target=answer_as_an_older_one, daemon=True)
+    thread.start()
+    done = CliRunner().invoke(cli, ["status"])
+    assert isinstance(done.exception, DaemonDiffers)
+    thread.join(PATIENCE_S)

@@ -1,6 +1,7 @@
 import socket
 
 import anyio
+import msgspec
 import pytest
 from anyio.abc import SocketStream, UNIXSocketStream
 
@@ -27,6 +28,8 @@ class Parts:
             return HookAnswer(said, "answered", is_settled=event != "Unsettled")
 
         async def call(name, fields, body):
+            if name == "defect":
+                raise RuntimeError
             return name != "bad", body
 
         async def mcp(inbox, stream, fields):
@@ -34,6 +37,7 @@ class Parts:
 
         self.server = Server(
             version="1.2.3",
+            build="b1",
             hook=hook or answer,
             call=call,
             mcp=mcp,
@@ -135,14 +139,14 @@ async def test_a_newer_client_is_noticed_and_an_older_one_is_not():
         with anyio.fail_after(PATIENCE_S):
             frame = request_frame("call", "a", {"version": version}, b"")
             await _talk(server, frame, replies=1)
-        assert server.newer_client.is_set() is server.newer_command.is_set() is noticed
+        assert server.other_client.is_set() is server.newer_command.is_set() is noticed
 
 
 async def test_a_newer_hook_is_no_command_line():
     server = Parts().server
     with anyio.fail_after(PATIENCE_S):
         await _talk(server, request_frame("hook", "a", {"version": "1.3.0"}, b""), replies=1)
-    assert server.newer_client.is_set()
+    assert server.other_client.is_set()
     assert not server.newer_command.is_set()
 
 
@@ -166,3 +170,21 @@ async def test_after_its_head_an_mcp_connection_is_handed_over_with_what_came_be
     frame = request_frame("mcp", "stdio", {"cwd": "/w"}, b"") + b"lines"
     with anyio.fail_after(PATIENCE_S):
         assert await _talk(Parts().server, frame, replies=1) == [("ok", "/w", b"lines")]
+
+
+async def test_a_command_of_another_build_of_the_same_version_is_noticed():
+    for build, noticed in ({}, False), ({"build": "b1"}, False), ({"build": "b2"}, True):
+        server = Parts().server
+        with anyio.fail_after(PATIENCE_S):
+            frame = request_frame("call", "a", {"version": "1.2.3", **build}, b"")
+            await _talk(server, frame, replies=1)
+        assert server.other_client.is_set() is noticed
+        assert not server.newer_command.is_set()
+
+
+async def test_a_call_that_fails_unexpectedly_is_answered_with_an_error():
+    with anyio.fail_after(PATIENCE_S):
+        frame = request_frame("call", "defect", {}, b"")
+        [(status, _, body)] = await _talk(Parts().server, frame, replies=1)
+    assert status == "error"
+    assert "unexpected error" in msgspec.json.decode(body)["error"]

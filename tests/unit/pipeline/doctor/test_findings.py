@@ -139,7 +139,7 @@ def test_a_directory_that_names_the_remote_of_another_project_is_told(claimed, o
     [
         ("http://127.0.0.1:9464/metrics", True, "", True, "http://127.0.0.1:9464/"),
         (None, False, "", True, "http.enabled"),
-        (None, True, "", False, "not serve it yet"),
+        (None, True, "", False, "does not serve it"),
         (None, True, "address already in use", False, "port 9464 cannot be used (address already"),
     ],
 )
