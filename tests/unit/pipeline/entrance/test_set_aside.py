@@ -241,11 +241,9 @@ async def test_what_a_marker_replaced_that_was_set_aside_is_told_with_the_next_p
         for number, text in enumerate(said, 1):
             spooled(paths, number, f"[remember] {text}", session_id="s", cwd=str(tmp_path))
             assert await drain(paths.spool, app, entrance) == 1
-        answer = await entrance.answer(
-            "UserPromptSubmit", {}, json.dumps({"session_id": "s", "prompt": "thanks"}).encode()
-        )
+        body, _ = entrance.afterwards.beside("s", b"{}")
         await app.unload()
-    told = json.loads(answer.body)["systemMessage"]
+    told = json.loads(body)["systemMessage"]
     assert "We moved from PostgreSQL to MySQL" in told
     assert "it replaces mem_" in told
 
