@@ -184,13 +184,15 @@ def _locate(
         return _Located(_of_tree(str(start)), start)
     common = repository.common
     tree = _of_tree(_own_tree(common, look))
-    if repository.is_separate:
-        bound, top = _scope(f"separate:{common}", str(common)).id, repository.top
-        if not kinship.admits(bound, top, None):  # no way back: who is seen first
-            alone = _Located(_of_tree(str(top)), top, repository.branch, origin=tree)
-            return _claiming(alone._replace(bound=bound, common=top), kinship)
     is_path = not _is_elsewhere(repository.origin)
     own = _of_tree(repository.origin) if is_path else _of_remote(repository.origin, is_secret)
+    if repository.is_separate:
+        bound, top = _scope(f"separate:{common}", str(common)).id, repository.top
+        # No way back: who is seen first, and what is put in its place, as from a backup.
+        if not (kinship.admits(bound, top, None) or kinship.is_at(bound, top)):
+            claimed = own if repository.origin else tree
+            alone = _Located(_of_tree(str(top)), top, repository.branch, origin=claimed)
+            return _claiming(alone._replace(bound=bound, common=top), kinship)
     if not repository.origin or own == tree:
         return _Located(tree, repository.top, repository.branch)
     here = _Located(
@@ -210,7 +212,8 @@ def _locate(
 def _claiming(here: _Located, kinship: Kinship) -> _Located:
     """``here``, which is not the project that it names, and claims it unless the user parted it."""
     is_parted = here.common is not None and kinship.was_parted(here.bound, here.common)
-    return here if is_parted else here._replace(claimed=here.origin)
+    is_same = here.origin == here.scope
+    return here if is_parted or is_same else here._replace(claimed=here.origin)
 
 
 def _own_tree(common: Path, look: Look) -> str:

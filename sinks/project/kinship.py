@@ -112,6 +112,15 @@ class Kinship:
             known = self._read().projects.get(project)
             return known is not None and key in known.members
 
+    def is_at(self, project: str, directory: Path) -> bool:
+        """Whether ``project`` is bound to that path, and the user parted nothing that was there."""
+        with self._lock:
+            known = self._read().projects.get(project)
+            if known is None or known.common != str(directory):
+                return False
+            at_path = f":{directory}"
+            return all(known.members[key] for key in known.members if key.endswith(at_path))
+
     def _first(self, project: str, seen: _Known) -> _Known:
         """``seen``, noted as what ``project`` is bound to, or else what was noted before it."""
         with self._lock:

@@ -6,7 +6,9 @@ import shutil
 
 import pytest
 
+from subcog.sinks.files import Look
 from subcog.sinks.project import kinship
+from subcog.sinks.project.git import find_repository
 from subcog.sinks.project.identity import Projects
 from subcog.sinks.project.kinship import Kinship
 
@@ -300,3 +302,52 @@ def test_a_separate_git_directory_is_not_the_folder_beside_it(projects, tmp_path
     before = scope(projects, dotfiles)
     run_git(dotfiles, "init", "-q", "--separate-git-dir", str(tmp_path / "dotfiles.git"))
     assert scope(projects, dotfiles) == before
+
+
+def put_back(path):
+    """As from a backup: the same path and content, another inode."""
+    shutil.copytree(path, f"{path}-copy")
+    shutil.move(path, f"{path}-old")
+    shutil.move(f"{path}-copy", path)
+    shutil.rmtree(f"{path}-old")
+
+
+@git
+@pytest.mark.parametrize("store", ["s.git", "store"])
+def test_a_separate_git_directory_keeps_its_tree_when_that_is_put_back(projects, tmp_path, store):
+    shop = tmp_path / "s"
+    shop.mkdir()
+    run_git(shop, "init", "-q", "--separate-git-dir", str(tmp_path / store))
+    run_git(shop, "remote", "add", "origin", "https://git.example.com/acme/shop.git")
+    first = projects.place(project_dir=str(shop), cwd="", user="u")
+    put_back(shop)
+    assert projects.place(project_dir=str(shop), cwd="", user="u") == first
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    (hostile / ".git").write_text(f"gitdir: ../{store}\n")
+    assert projects.standing(str(hostile)).claimed == first.project
+    assert projects.judge(str(shop), is_member=False).claimed is None
+    put_back(shop)
+    assert scope(projects, shop) != first.project, "the user's word holds for what is put back"
+
+
+@git
+def test_a_directory_never_claims_what_it_is(projects, tmp_path):
+    (tmp_path / "first").mkdir()
+    run_git(tmp_path / "first", "init", "-q", "--separate-git-dir", str(tmp_path / "s.git"))
+    scope(projects, tmp_path / "first")
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s/.git").write_text("gitdir: ../s.git\n")
+    assert projects.standing(str(tmp_path / "s")).claimed is None
+
+
+@git
+def test_a_sparse_submodule_still_names_its_working_tree(projects, server, tmp_path):
+    main = victim(tmp_path)
+    add = ("submodule", "add", "-q", str(server), "vendor")
+    run_git(main, "-c", "protocol.file.allow=always", *add)
+    run_git(main / "vendor", "sparse-checkout", "set", "--cone", "docs")
+    assert (main / ".git/modules/vendor/config.worktree").exists()
+    repository = find_repository(main / "vendor", Look())
+    assert repository is not None
+    assert not repository.is_separate
