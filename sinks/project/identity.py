@@ -22,7 +22,7 @@ from ...bus.prompts import ProjectFacts
 from ...bus.values import Place, Scope
 from ...config.patterns import regex
 from ..files import Look, Stamp, replace_file, unchanged
-from .git import Repository, find_repository, is_bare, repository_of, working_tree_of
+from .git import find_repository, is_bare, repository_of, working_tree_of
 from .kinship import Kinship
 from .manifests import read_facts
 
@@ -181,25 +181,34 @@ def _locate(
 ) -> _Located:
     repository = find_repository(start, look)
     if repository is None:
-        return _Located(_of_tree(str(start)), start)
-    common = repository.common
-    tree = _of_tree(_own_tree(common, look))
-    is_path = not _is_elsewhere(repository.origin)
-    own = _of_tree(repository.origin) if is_path else _of_remote(repository.origin, is_secret)
+        return _locate_folder(start, look, kinship)
+    common, named = repository.common, working_tree_of(str(repository.common))
+    is_own = _has_name(common, named, look, kinship)
+    tree = _of_tree(named)
+    if not is_own:
+        tree = _beside(named) if common.name == ".git" else _of_tree(str(common))
+    # What is not the project of its name says that it is, as a clone of that path does.
+    origin = repository.origin or ("" if is_own else named)
+    is_path = not _is_elsewhere(origin)
+    own = _of_tree(origin) if is_path else _of_remote(origin, is_secret)
     if repository.is_separate:
         bound, top = _scope(f"separate:{common}", str(common)).id, repository.top
         # No way back: who is seen first, and what is put in its place, as from a backup.
         if not (kinship.admits(bound, top, None) or kinship.is_at(bound, top)):
-            claimed = own if repository.origin else tree
-            alone = _Located(_of_tree(str(top)), top, repository.branch, origin=claimed)
+            claimed = own if origin else tree
+            scope = _beside(str(top)) if _is_taken(top, look, kinship) else _of_tree(str(top))
+            alone = _Located(scope, top, repository.branch, origin=claimed)
             return _claiming(alone._replace(bound=bound, common=top), kinship)
-    if not repository.origin or own == tree:
+    if not origin or own == tree:
         return _Located(tree, repository.top, repository.branch)
     here = _Located(
         tree, repository.top, repository.branch, origin=own, bound=own.id, common=common
     )
-    shows = _shows_kinship_to_path if is_path else _shows_kinship
-    if not shows(own, repository, look, kinship):
+    if is_path:
+        is_kin = _shows_kinship_to_path(own, Path(origin), common, look, kinship)
+    else:
+        is_kin = kinship.admits(own.id, common, look.owner(common))
+    if not is_kin:
         for name in _FETCHED:  # what is fetched later may show that it is kin
             look.exists(common / name)
         return _claiming(here, kinship)
@@ -216,38 +225,69 @@ def _claiming(here: _Located, kinship: Kinship) -> _Located:
     return here if is_parted or is_same else here._replace(claimed=here.origin)
 
 
-def _own_tree(common: Path, look: Look) -> str:
-    """The working tree that names the repository at ``common``; ``common`` where it has none.
+def _locate_folder(start: Path, look: Look, kinship: Kinship) -> _Located:
+    """``start``, which is in no repository: the project of its name unless a bare one is."""
+    own = _of_tree(str(start))
+    if not _is_taken(start, look, kinship):
+        return _Located(own, start)
+    here = _Located(_beside(str(start)), start, origin=own, bound=own.id, common=start)
+    if kinship.admits(own.id, start, None):
+        return here._replace(scope=own, tree=(here.scope,))
+    return _claiming(here, kinship)
 
-    ``shop.git`` is that of ``shop`` only if no other repository, or folder, is there.
+
+def _has_name(common: Path, named: str, look: Look, kinship: Kinship) -> bool:
+    """Whether the repository at ``common`` is the project of ``named``, as its working tree is.
+
+    ``shop.git`` is that of ``shop`` if no other repository, or folder, was there when it was first
+    seen, and stays it when one is there later.
     """
-    named = working_tree_of(str(common))
-    is_own = common.name == ".git" or repository_of(Path(named), look) == common
-    return named if is_own else str(common)
+    if named == str(common):
+        return True
+    if common.name == ".git":
+        return not _is_taken(Path(named), look, kinship)
+    project = _of_tree(named).id
+    if kinship.is_first(project, common):
+        return True
+    is_free = not kinship.knows(project) and not kinship.is_judged(project, common)
+    if not is_free or repository_of(Path(named), look) != common:
+        return False
+    kinship.bind(project, common, look.owner(common))
+    return True
 
 
-def _shows_kinship(own: Scope, repository: Repository, look: Look, kinship: Kinship) -> bool:
-    return kinship.admits(own.id, repository.common, look.owner(repository.common))
+def _is_taken(tree: Path, look: Look, kinship: Kinship) -> bool:
+    """Whether the bare repository named like ``tree`` is the project of that name."""
+    bare = Path(f"{tree}.git")
+    return kinship.is_first(_of_tree(str(tree)).id, bare) and look.exists(bare)
+
+
+def _beside(tree: str) -> Scope:
+    """What is at ``tree`` where a bare repository is the project of that name."""
+    return _scope(f"beside:{tree}", tree)
 
 
 def _shows_kinship_to_path(
-    own: Scope, repository: Repository, look: Look, kinship: Kinship
+    own: Scope, tree: Path, common: Path, look: Look, kinship: Kinship
 ) -> bool:
-    """Whether it is kin of the repository at the path that is its origin.
+    """Whether the repository at ``common`` is kin of the one at the path that is its origin.
 
     That is looked for until it is decided: it may be on another disk.
     """
-    common, tree = repository.common, Path(repository.origin)
     if kinship.is_judged(own.id, common):
         return kinship.admits(own.id, common, None)
-    home = repository_of(tree, look)
-    if home is not None:
-        kinship.bind(own.id, home, look.owner(home))
+    there = Look()
+    home = Path(f"{tree}.git") if _is_taken(tree, there, kinship) else repository_of(tree, there)
+    if home is not None and home != common:
+        kinship.bind(own.id, home, there.owner(home))
         for name in ("HEAD", *_FETCHED):
-            look.exists(home / name)
+            there.exists(home / name)
     # In a bare repository nobody works. Who works in another one has a memory before any commit.
-    owner = look.owner(common) if home is not None and is_bare(home, look) else None
-    return kinship.knows(own.id) and kinship.admits(own.id, common, owner)
+    owner = look.owner(common) if home is not None and is_bare(home, there) else None
+    if kinship.knows(own.id) and kinship.admits(own.id, common, owner):
+        return True
+    look.stamps.update(there.stamps)
+    return False
 
 
 def _of_remote(origin: str, is_secret: Callable[[str], bool]) -> Scope:

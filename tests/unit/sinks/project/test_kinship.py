@@ -332,13 +332,14 @@ def test_a_separate_git_directory_keeps_its_tree_when_that_is_put_back(projects,
 
 
 @git
-def test_a_directory_never_claims_what_it_is(projects, tmp_path):
+def test_who_names_the_separate_git_directory_beside_it_is_not_its_project(projects, tmp_path):
     (tmp_path / "first").mkdir()
     run_git(tmp_path / "first", "init", "-q", "--separate-git-dir", str(tmp_path / "s.git"))
-    scope(projects, tmp_path / "first")
+    first = scope(projects, tmp_path / "first")
     (tmp_path / "s").mkdir()
     (tmp_path / "s/.git").write_text("gitdir: ../s.git\n")
-    assert projects.standing(str(tmp_path / "s")).claimed is None
+    assert projects.standing(str(tmp_path / "s")).claimed == first
+    assert scope(projects, tmp_path / "s") != first
 
 
 @git
