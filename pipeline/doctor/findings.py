@@ -130,7 +130,8 @@ def examine_project(answer: ProjectResult | None) -> Finding:
         return passed("project", answer.project)
     return failed(
         "project",
-        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it",
+        f"{answer.project}: it has the remote or the name of {answer.claimed}, and shares no commit "
+        "with it",
         "if it is that project, `subcog project alias` joins its memory; else "
         "`subcog project split` says so",
     )
