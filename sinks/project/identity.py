@@ -151,8 +151,9 @@ class _Cache(Generic[_T]):
 class _Located(NamedTuple):
     """A project's scope, top and branch, and the scopes that it may have had before.
 
-    ``remote`` is that of its remote, None where nobody else can have had the same; ``tree`` that of
-    its directory, which it had before it was given a remote. ``origin`` is that which its origin
+    ``remote`` is that of its remote, None where nobody else can have had the same; ``tree`` those
+    that are its alone: of its directory, before it was given a remote, and of its remote where the
+    name was no secret then, or was one. ``origin`` is that which its origin
     names, ``claimed`` the same where it is not that project and the user did not say so. Kinship
     knows ``origin`` as ``bound``, and what may belong to it as ``common``.
     """
@@ -201,21 +202,23 @@ def _locate(
             return _claiming(alone._replace(bound=bound, common=top), kinship)
     if not origin or own == tree:
         return _Located(tree, repository.top, repository.branch)
-    here = _Located(
-        tree, repository.top, repository.branch, origin=own, bound=own.id, common=common
-    )
+    renamed = own if is_path else _of_remote(origin, lambda name: not is_secret(name))
+    was_renamed = kinship.knows(renamed.id) or is_secret(origin.rsplit("/", 1)[-1])
+    bound = renamed.id if kinship.knows(renamed.id) and not kinship.knows(own.id) else own.id
+    here = _Located(tree, repository.top, repository.branch, origin=own, bound=bound, common=common)
     if is_path:
         is_kin = _shows_kinship_to_path(own, Path(origin), common, look, kinship)
     else:
-        is_kin = kinship.admits(own.id, common, look.owner(common))
+        is_kin = kinship.admits(bound, common, look.owner(common))
     if not is_kin:
         for name in _FETCHED:  # what is fetched later may show that it is kin
             look.exists(common / name)
         return _claiming(here, kinship)
+    earlier = (renamed, tree) if was_renamed else (tree,)
     remote = repository.remote
     before = _of_remote(remote.before, is_secret) if remote else own
     told_apart = remote is not None and not (remote.forge and before == own)
-    return here._replace(scope=own, remote=before if told_apart else None, tree=(tree,))
+    return here._replace(scope=own, remote=before if told_apart else None, tree=earlier)
 
 
 def _claiming(here: _Located, kinship: Kinship) -> _Located:

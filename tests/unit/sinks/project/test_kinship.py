@@ -352,3 +352,20 @@ def test_a_sparse_submodule_still_names_its_working_tree(projects, server, tmp_p
     repository = find_repository(main / "vendor", Look())
     assert repository is not None
     assert not repository.is_separate
+
+
+@git
+@pytest.mark.parametrize("was_secret", [True, False])
+def test_a_project_keeps_its_memory_when_its_name_becomes_a_secret_or_none(
+    server, tmp_path, was_secret
+):
+    file, one = tmp_path / "projects.json", clone(server, "one")
+    claiming = plant(tmp_path / "claiming", config=f'[remote "origin"]\n\turl = {URL}\n')
+    earlier = Projects(kinship=Kinship(file), is_secret=lambda name: was_secret)
+    first = scope(earlier, one)
+    for _ in range(2):
+        later = Projects(kinship=Kinship(file), is_secret=lambda name: not was_secret)
+        assert first not in later.place(project_dir=str(claiming), cwd="", user="u").readable
+        here = later.place(project_dir=str(one), cwd="", user="u")
+        assert here.project != first
+        assert first in here.before
