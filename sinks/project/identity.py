@@ -22,7 +22,7 @@ from ...bus.prompts import ProjectFacts
 from ...bus.values import Place, Scope
 from ...config.patterns import regex
 from ..files import Look, Stamp, replace_file, unchanged
-from .git import find_repository, is_bare, repository_of, working_tree_of
+from .git import Repository, find_repository, is_bare, repository_of, working_tree_of
 from .kinship import Kinship
 from .manifests import read_facts
 
@@ -193,13 +193,9 @@ def _locate(
     is_path = not _is_elsewhere(origin)
     own = _of_tree(origin) if is_path else _of_remote(origin, is_secret)
     if repository.is_separate:
-        bound, top = _scope(f"separate:{common}", str(common)).id, repository.top
-        # No way back: who is seen first, and what is put in its place, as from a backup.
-        if not (kinship.admits(bound, top, None) or kinship.is_at(bound, top)):
-            claimed = own if origin else tree
-            scope = _beside(str(top)) if _is_taken(top, look, kinship) else _of_tree(str(top))
-            alone = _Located(scope, top, repository.branch, origin=claimed)
-            return _claiming(alone._replace(bound=bound, common=top), kinship)
+        alone = _locate_parted(repository, own if origin else tree, look, kinship)
+        if alone is not None:
+            return alone
     if not origin or own == tree:
         return _Located(tree, repository.top, repository.branch)
     renamed = own if is_path else _of_remote(origin, lambda name: not is_secret(name))
@@ -226,6 +222,23 @@ def _claiming(here: _Located, kinship: Kinship) -> _Located:
     is_parted = here.common is not None and kinship.was_parted(here.bound, here.common)
     is_same = here.origin == here.scope
     return here if is_parted or is_same else here._replace(claimed=here.origin)
+
+
+def _locate_parted(
+    repository: Repository, named: Scope, look: Look, kinship: Kinship
+) -> _Located | None:
+    """The top of a separate git directory that belongs to another top; None where it is its own.
+
+    Git leaves no way back: it belongs to who is seen first, and to what is put in its place later,
+    as from a backup.
+    """
+    top = repository.top
+    bound = _scope(f"separate:{repository.common}", str(repository.common)).id
+    if kinship.admits(bound, top, None) or kinship.is_at(bound, top):
+        return None
+    scope = _beside(str(top)) if _is_taken(top, look, kinship) else _of_tree(str(top))
+    alone = _Located(scope, top, repository.branch, origin=named, bound=bound, common=top)
+    return _claiming(alone, kinship)
 
 
 def _locate_folder(start: Path, look: Look, kinship: Kinship) -> _Located:
