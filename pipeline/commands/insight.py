@@ -227,7 +227,7 @@ def _tell_project(name: str) -> None:
         return
     click.echo(f"{answer.project}  {answer.directory}")
     if answer.claimed:
-        click.echo(f"It names the remote of {answer.claimed}, and is not that project.")
+        click.echo(f"It has the remote or the name of {answer.claimed}, and is not it.")
         click.echo("If it is: subcog project alias")
 
 

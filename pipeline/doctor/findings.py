@@ -128,9 +128,10 @@ def examine_project(answer: ProjectResult | None) -> Finding:
         return passed("project", "no daemon could be asked")
     if not answer.claimed:
         return passed("project", answer.project)
+    said = f"it has the remote or the name of {answer.claimed}, and shares no commit with it"
     return failed(
         "project",
-        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it",
+        f"{answer.project}: {said}",
         "if it is that project, `subcog project alias` joins its memory; else "
         "`subcog project split` says so",
     )

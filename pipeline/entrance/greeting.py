@@ -38,8 +38,8 @@ that message when the session is resumed: the user's words would be lost with th
 added to a prompt comes behind it.
 """
 NO_KIN = (
-    "subcog: this directory names the remote of a project that is known, and shares no commit with "
-    "it, so it has a memory of its own. If it is that project: subcog project alias"
+    "subcog: this directory has the remote or the name of a project that is known, and shares no "
+    "commit with it, so it has a memory of its own. If it is that project: subcog project alias"
 )
 BEFORE_STARTS = frozenset({"PreCompact", "SessionEnd"})
 """Hooks after which the same session starts again."""

@@ -177,7 +177,7 @@ def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | Non
     if head is None or not (head.startswith("ref:") or _DETACHED.match(head)):
         return None
     common = _common_dir(own, look)
-    config = read_config(look.text(common / "config", _MAX_CONFIG_BYTES) or "")
+    config = _config(own, common, look)
     if not _points_back(own, common, top, dot_git, config, look):
         return None
     url = config.get("remote.origin.url", "")
@@ -190,6 +190,15 @@ def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | Non
         is_separate=own not in (dot_git, common / "worktrees" / own.name)
         and "core.worktree" not in config,
     )
+
+
+def _config(own: Path, common: Path, look: Look) -> dict[str, str]:
+    config = read_config(look.text(common / "config", _MAX_CONFIG_BYTES) or "")
+    if config.get("extensions.worktreeconfig", "").lower() == "true":
+        # `git sparse-checkout` moves the way back from a submodule there.
+        of_tree = read_config(look.text(own / "config.worktree", _MAX_CONFIG_BYTES) or "")
+        config |= {name: of_tree[name] for name in ("core.worktree",) if name in of_tree}
+    return config
 
 
 def git_dir(top: Path, dot_git: Path, look: Look) -> Path | None:

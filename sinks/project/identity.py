@@ -151,8 +151,9 @@ class _Cache(Generic[_T]):
 class _Located(NamedTuple):
     """A project's scope, top and branch, and the scopes that it may have had before.
 
-    ``remote`` is that of its remote, None where nobody else can have had the same; ``tree`` that of
-    its directory, which it had before it was given a remote. ``origin`` is that which its origin
+    ``remote`` is that of its remote, None where nobody else can have had the same; ``tree`` those
+    that are its alone: of its directory, before it was given a remote, and of its remote where the
+    name was no secret then, or was one. ``origin`` is that which its origin
     names, ``claimed`` the same where it is not that project and the user did not say so. Kinship
     knows ``origin`` as ``bound``, and what may belong to it as ``common``.
     """
@@ -181,70 +182,128 @@ def _locate(
 ) -> _Located:
     repository = find_repository(start, look)
     if repository is None:
-        return _Located(_of_tree(str(start)), start)
-    common = repository.common
-    tree = _of_tree(_own_tree(common, look))
+        return _locate_folder(start, look, kinship)
+    common, named = repository.common, working_tree_of(str(repository.common))
+    is_own = _has_name(common, named, look, kinship)
+    tree = _of_tree(named)
+    if not is_own:
+        tree = _beside(named) if common.name == ".git" else _of_tree(str(common))
+    # What is not the project of its name says that it is, as a clone of that path does.
+    origin = repository.origin or ("" if is_own else named)
+    is_path = not _is_elsewhere(origin)
+    own = _of_tree(origin) if is_path else _of_remote(origin, is_secret)
     if repository.is_separate:
-        bound, top = _scope(f"separate:{common}", str(common)).id, repository.top
-        if not kinship.admits(bound, top, None):  # no way back: who is seen first
-            alone = _Located(_of_tree(str(top)), top, repository.branch, origin=tree)
-            return _claiming(alone._replace(bound=bound, common=top), kinship)
-    is_path = not _is_elsewhere(repository.origin)
-    own = _of_tree(repository.origin) if is_path else _of_remote(repository.origin, is_secret)
-    if not repository.origin or own == tree:
+        alone = _locate_parted(repository, own if origin else tree, look, kinship)
+        if alone is not None:
+            return alone
+    if not origin or own == tree:
         return _Located(tree, repository.top, repository.branch)
-    here = _Located(
-        tree, repository.top, repository.branch, origin=own, bound=own.id, common=common
-    )
-    shows = _shows_kinship_to_path if is_path else _shows_kinship
-    if not shows(own, repository, look, kinship):
+    renamed = own if is_path else _of_remote(origin, lambda name: not is_secret(name))
+    was_renamed = kinship.knows(renamed.id) or is_secret(origin.rsplit("/", 1)[-1])
+    bound = renamed.id if kinship.knows(renamed.id) and not kinship.knows(own.id) else own.id
+    here = _Located(tree, repository.top, repository.branch, origin=own, bound=bound, common=common)
+    if is_path:
+        is_kin = _shows_kinship_to_path(own, Path(origin), common, look, kinship)
+    else:
+        is_kin = kinship.admits(bound, common, look.owner(common))
+    if not is_kin:
         for name in _FETCHED:  # what is fetched later may show that it is kin
             look.exists(common / name)
         return _claiming(here, kinship)
+    earlier = (renamed, tree) if was_renamed else (tree,)
     remote = repository.remote
     before = _of_remote(remote.before, is_secret) if remote else own
     told_apart = remote is not None and not (remote.forge and before == own)
-    return here._replace(scope=own, remote=before if told_apart else None, tree=(tree,))
+    return here._replace(scope=own, remote=before if told_apart else None, tree=earlier)
 
 
 def _claiming(here: _Located, kinship: Kinship) -> _Located:
     """``here``, which is not the project that it names, and claims it unless the user parted it."""
     is_parted = here.common is not None and kinship.was_parted(here.bound, here.common)
-    return here if is_parted else here._replace(claimed=here.origin)
+    is_same = here.origin == here.scope
+    return here if is_parted or is_same else here._replace(claimed=here.origin)
 
 
-def _own_tree(common: Path, look: Look) -> str:
-    """The working tree that names the repository at ``common``; ``common`` where it has none.
+def _locate_parted(
+    repository: Repository, named: Scope, look: Look, kinship: Kinship
+) -> _Located | None:
+    """The top of a separate git directory that belongs to another top; None where it is its own.
 
-    ``shop.git`` is that of ``shop`` only if no other repository, or folder, is there.
+    Git leaves no way back: it belongs to who is seen first, and to what is put in its place later,
+    as from a backup.
     """
-    named = working_tree_of(str(common))
-    is_own = common.name == ".git" or repository_of(Path(named), look) == common
-    return named if is_own else str(common)
+    top = repository.top
+    bound = _scope(f"separate:{repository.common}", str(repository.common)).id
+    if kinship.admits(bound, top, None) or kinship.is_at(bound, top):
+        return None
+    scope = _beside(str(top)) if _is_taken(top, look, kinship) else _of_tree(str(top))
+    alone = _Located(scope, top, repository.branch, origin=named, bound=bound, common=top)
+    return _claiming(alone, kinship)
 
 
-def _shows_kinship(own: Scope, repository: Repository, look: Look, kinship: Kinship) -> bool:
-    return kinship.admits(own.id, repository.common, look.owner(repository.common))
+def _locate_folder(start: Path, look: Look, kinship: Kinship) -> _Located:
+    """``start``, which is in no repository: the project of its name unless a bare one is."""
+    own = _of_tree(str(start))
+    if not _is_taken(start, look, kinship):
+        return _Located(own, start)
+    here = _Located(_beside(str(start)), start, origin=own, bound=own.id, common=start)
+    if kinship.admits(own.id, start, None):
+        return here._replace(scope=own, tree=(here.scope,))
+    return _claiming(here, kinship)
+
+
+def _has_name(common: Path, named: str, look: Look, kinship: Kinship) -> bool:
+    """Whether the repository at ``common`` is the project of ``named``, as its working tree is.
+
+    ``shop.git`` is that of ``shop`` if no other repository, or folder, was there when it was first
+    seen, and stays it when one is there later.
+    """
+    if named == str(common):
+        return True
+    if common.name == ".git":
+        return not _is_taken(Path(named), look, kinship)
+    project = _of_tree(named).id
+    if kinship.is_first(project, common):
+        return True
+    is_free = not kinship.knows(project) and not kinship.is_judged(project, common)
+    if not is_free or repository_of(Path(named), look) != common:
+        return False
+    kinship.bind(project, common, look.owner(common))
+    return True
+
+
+def _is_taken(tree: Path, look: Look, kinship: Kinship) -> bool:
+    """Whether the bare repository named like ``tree`` is the project of that name."""
+    bare = Path(f"{tree}.git")
+    return kinship.is_first(_of_tree(str(tree)).id, bare) and look.exists(bare)
+
+
+def _beside(tree: str) -> Scope:
+    """What is at ``tree`` where a bare repository is the project of that name."""
+    return _scope(f"beside:{tree}", tree)
 
 
 def _shows_kinship_to_path(
-    own: Scope, repository: Repository, look: Look, kinship: Kinship
+    own: Scope, tree: Path, common: Path, look: Look, kinship: Kinship
 ) -> bool:
-    """Whether it is kin of the repository at the path that is its origin.
+    """Whether the repository at ``common`` is kin of the one at the path that is its origin.
 
     That is looked for until it is decided: it may be on another disk.
     """
-    common, tree = repository.common, Path(repository.origin)
     if kinship.is_judged(own.id, common):
         return kinship.admits(own.id, common, None)
-    home = repository_of(tree, look)
-    if home is not None:
-        kinship.bind(own.id, home, look.owner(home))
+    there = Look()
+    home = Path(f"{tree}.git") if _is_taken(tree, there, kinship) else repository_of(tree, there)
+    if home is not None and home != common:
+        kinship.bind(own.id, home, there.owner(home))
         for name in ("HEAD", *_FETCHED):
-            look.exists(home / name)
+            there.exists(home / name)
     # In a bare repository nobody works. Who works in another one has a memory before any commit.
-    owner = look.owner(common) if home is not None and is_bare(home, look) else None
-    return kinship.knows(own.id) and kinship.admits(own.id, common, owner)
+    owner = look.owner(common) if home is not None and is_bare(home, there) else None
+    if kinship.knows(own.id) and kinship.admits(own.id, common, owner):
+        return True
+    look.stamps.update(there.stamps)
+    return False
 
 
 def _of_remote(origin: str, is_secret: Callable[[str], bool]) -> Scope:

@@ -103,7 +103,15 @@ class Kinship:
     def knows(self, project: str) -> bool:
         """Whether a repository is bound to ``project``."""
         with self._lock:
-            return project in self._read().projects
+            known = self._read().projects.get(project)
+            return known is not None and known.common != ""
+
+    def is_first(self, project: str, common: Path) -> bool:
+        """Whether ``project`` is bound to the repository at ``common``, and it was not parted."""
+        with self._lock:
+            known = self._read().projects.get(project)
+            is_there = known is not None and known.common == str(common)
+        return is_there and self.is_judged(project, common) and not self.was_parted(project, common)
 
     def is_judged(self, project: str, common: Path) -> bool:
         """Whether it is decided if the repository at ``common`` is ``project``."""
@@ -111,6 +119,15 @@ class Kinship:
         with self._lock:
             known = self._read().projects.get(project)
             return known is not None and key in known.members
+
+    def is_at(self, project: str, directory: Path) -> bool:
+        """Whether ``project`` is bound to that path, and the user parted nothing that was there."""
+        with self._lock:
+            known = self._read().projects.get(project)
+            if known is None or known.common != str(directory):
+                return False
+            at_path = f":{directory}"
+            return all(known.members[key] for key in known.members if key.endswith(at_path))
 
     def _first(self, project: str, seen: _Known) -> _Known:
         """``seen``, noted as what ``project`` is bound to, or else what was noted before it."""

@@ -124,7 +124,7 @@ def test_it_is_told_whether_what_is_said_here_is_kept(status, settings, seen):
 
 @pytest.mark.parametrize(
     ("claimed", "ok", "told"),
-    [("", True, "own-1"), ("shop-2", False, "names the remote of shop-2")],
+    [("", True, "own-1"), ("shop-2", False, "the name of shop-2")],
 )
 def test_a_directory_that_names_the_remote_of_another_project_is_told(claimed, ok, told):
     answer = ProjectResult(directory="/d", project="own-1", claimed=claimed)

@@ -6,7 +6,9 @@ import shutil
 
 import pytest
 
+from subcog.sinks.files import Look
 from subcog.sinks.project import kinship
+from subcog.sinks.project.git import find_repository
 from subcog.sinks.project.identity import Projects
 from subcog.sinks.project.kinship import Kinship
 
@@ -300,3 +302,70 @@ def test_a_separate_git_directory_is_not_the_folder_beside_it(projects, tmp_path
     before = scope(projects, dotfiles)
     run_git(dotfiles, "init", "-q", "--separate-git-dir", str(tmp_path / "dotfiles.git"))
     assert scope(projects, dotfiles) == before
+
+
+def put_back(path):
+    """As from a backup: the same path and content, another inode."""
+    shutil.copytree(path, f"{path}-copy")
+    shutil.move(path, f"{path}-old")
+    shutil.move(f"{path}-copy", path)
+    shutil.rmtree(f"{path}-old")
+
+
+@git
+@pytest.mark.parametrize("store", ["s.git", "store"])
+def test_a_separate_git_directory_keeps_its_tree_when_that_is_put_back(projects, tmp_path, store):
+    shop = tmp_path / "s"
+    shop.mkdir()
+    run_git(shop, "init", "-q", "--separate-git-dir", str(tmp_path / store))
+    run_git(shop, "remote", "add", "origin", "https://git.example.com/acme/shop.git")
+    first = projects.place(project_dir=str(shop), cwd="", user="u")
+    put_back(shop)
+    assert projects.place(project_dir=str(shop), cwd="", user="u") == first
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    (hostile / ".git").write_text(f"gitdir: ../{store}\n")
+    assert projects.standing(str(hostile)).claimed == first.project
+    assert projects.judge(str(shop), is_member=False).claimed is None
+    put_back(shop)
+    assert scope(projects, shop) != first.project, "the user's word holds for what is put back"
+
+
+@git
+def test_who_names_the_separate_git_directory_beside_it_is_not_its_project(projects, tmp_path):
+    (tmp_path / "first").mkdir()
+    run_git(tmp_path / "first", "init", "-q", "--separate-git-dir", str(tmp_path / "s.git"))
+    first = scope(projects, tmp_path / "first")
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s/.git").write_text("gitdir: ../s.git\n")
+    assert projects.standing(str(tmp_path / "s")).claimed == first
+    assert scope(projects, tmp_path / "s") != first
+
+
+@git
+def test_a_sparse_submodule_still_names_its_working_tree(projects, server, tmp_path):
+    main = victim(tmp_path)
+    add = ("submodule", "add", "-q", str(server), "vendor")
+    run_git(main, "-c", "protocol.file.allow=always", *add)
+    run_git(main / "vendor", "sparse-checkout", "set", "--cone", "docs")
+    assert (main / ".git/modules/vendor/config.worktree").exists()
+    repository = find_repository(main / "vendor", Look())
+    assert repository is not None
+    assert not repository.is_separate
+
+
+@git
+@pytest.mark.parametrize("was_secret", [True, False])
+def test_a_project_keeps_its_memory_when_its_name_becomes_a_secret_or_none(
+    server, tmp_path, was_secret
+):
+    file, one = tmp_path / "projects.json", clone(server, "one")
+    claiming = plant(tmp_path / "claiming", config=f'[remote "origin"]\n\turl = {URL}\n')
+    earlier = Projects(kinship=Kinship(file), is_secret=lambda name: was_secret)
+    first = scope(earlier, one)
+    for _ in range(2):
+        later = Projects(kinship=Kinship(file), is_secret=lambda name: not was_secret)
+        assert first not in later.place(project_dir=str(claiming), cwd="", user="u").readable
+        here = later.place(project_dir=str(one), cwd="", user="u")
+        assert here.project != first
+        assert first in here.before
