@@ -253,7 +253,8 @@ def _remove(database: Path) -> None:
 async def _check(app: App, copy: Path, backup: Path) -> int:
     """Open the copy as the store would, with all its memories; an older one is migrated.
 
-    How many bytes of its log cannot be read. Raises ``BadBackup``.
+    How many bytes of its log cannot be read: all of them where it belongs to another state of the
+    file, which is taken alone then. Raises ``BadBackup``.
     """
     from ...sinks.store.errors import StoreUnavailable
 
@@ -263,6 +264,8 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
         async for _ in store.load():
             pass
     except StoreUnavailable as error:
+        if error.reason == "other_log":
+            return _drop_log(copy) + await _check(app, copy, backup)
         if error.reason in _NO_BACKUP:
             raise BadBackup(
                 f"{backup} is no backup of subcog, or damaged. Nothing was changed; "
@@ -275,6 +278,13 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
         return 0
     recovery.kept_aside.unlink(missing_ok=True)  # the log beside the backup is as it was
     return recovery.dropped_bytes
+
+
+def _drop_log(database: Path) -> int:
+    """Delete the log of ``database``; its bytes."""
+    size = _wal(database).stat().st_size
+    _wal(database).unlink()
+    return size
 
 
 async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> RestoreResult:
