@@ -29,7 +29,7 @@ from ..team.outbox import Outbox
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
 
 # What a process leaves behind when it is killed while making a copy; {} is the database's name.
-UNFINISHED = (".subcog-copy-*", "{}.restoring", "{}.restoring.wal")
+UNFINISHED = (".subcog-copy-*", "{}.restoring", "{}.restoring.wal", "{}.restoring.wal.damaged-*")
 
 _PATTERNS: tuple[tuple[str, Kind], ...] = (
     ("{}.before-restore-*", "before a restore"),
