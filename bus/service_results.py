@@ -167,7 +167,8 @@ class RestoreResult(Result, frozen=True, kw_only=True):
 
     ``forgotten`` and ``forgotten_passages`` are how many of its memories and passages had been
     forgotten since it was made, None where that could not be read; ``brought_back``, whether they
-    are there again. ``unread_bytes`` of the log beside the backup could not be read.
+    are there again. ``unread_bytes`` of the log beside the backup could not be read, or
+    belong to another state of it.
     """
 
     file: str

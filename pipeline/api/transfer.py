@@ -205,7 +205,7 @@ async def _checked(app: App, backup: Path) -> AsyncIterator[tuple[Path, int]]:
             yield copy, await _check(app, copy, backup)
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(_remove, copy)
+                await anyio.to_thread.run_sync(_discard, copy)
 
 
 def _copied(backup: Path, database: Path) -> Path:
@@ -213,20 +213,20 @@ def _copied(backup: Path, database: Path) -> Path:
 
     In that is what a daemon that was killed had not written into the file.
     """
-    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if database.exists() and backup.exists() and backup.samefile(database):
-        raise BadBackup(f"{backup} is the database itself, not a backup of it")
     copy = database.with_name(f"{database.name}.restoring")
-    _remove(copy)
     try:
+        database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if database.exists() and backup.exists() and backup.samefile(database):
+            raise BadBackup(f"{backup} is the database itself, not a backup of it")
+        _discard(copy)
         size = _copy_file(backup, copy)
         if _wal(backup).exists():
             _copy_file(_wal(backup), _wal(copy))
     except OSError as error:
-        _remove(copy)
+        _discard(copy)
         raise BadBackup(f"{backup} cannot be copied ({error.strerror})") from None
     if not size:
-        _remove(copy)
+        _discard(copy)
         raise BadBackup(f"{backup} is empty")
     return copy
 
@@ -250,10 +250,18 @@ def _remove(database: Path) -> None:
     _wal(database).unlink(missing_ok=True)
 
 
+def _discard(copy: Path) -> None:
+    """Delete a copy that was made here, and what its opening kept of the log: that is not lost."""
+    _remove(copy)
+    for kept in copy.parent.glob(f"{copy.name}.wal.damaged-*"):
+        kept.unlink(missing_ok=True)
+
+
 async def _check(app: App, copy: Path, backup: Path) -> int:
     """Open the copy as the store would, with all its memories; an older one is migrated.
 
-    How many bytes of its log cannot be read. Raises ``BadBackup``.
+    How many bytes of its log cannot be read: all of them where it belongs to another state of the
+    file, which is taken alone then. Raises ``BadBackup``.
     """
     from ...sinks.store.errors import StoreUnavailable
 
@@ -263,6 +271,10 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
         async for _ in store.load():
             pass
     except StoreUnavailable as error:
+        if error.reason == "other_log":
+            dropped = _wal(copy).stat().st_size
+            _wal(copy).unlink()
+            return dropped + await _check(app, copy, backup)
         if error.reason in _NO_BACKUP:
             raise BadBackup(
                 f"{backup} is no backup of subcog, or damaged. Nothing was changed; "
@@ -271,10 +283,8 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
         raise BadBackup(str(error).replace(str(copy), str(backup))) from None
     finally:
         await store.close()
-    if (recovery := store.database.recovery) is None:
-        return 0
-    recovery.kept_aside.unlink(missing_ok=True)  # the log beside the backup is as it was
-    return recovery.dropped_bytes
+    recovery = store.database.recovery
+    return recovery.dropped_bytes if recovery else 0
 
 
 async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> RestoreResult:

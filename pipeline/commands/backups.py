@@ -62,8 +62,8 @@ def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
     click.echo(f"restored {memories(answer.memories)} from {answer.file}")
     if answer.unread_bytes:
         click.echo(
-            f"subcog: {answer.unread_bytes:,} bytes of the log beside it could not be read, and "
-            "what was written in them is missing",
+            f"subcog: {answer.unread_bytes:,} bytes of the log beside it could not be read, or "
+            "belong to another state of the file; what was written in them alone is missing",
             err=True,
         )
     if answer.kept_aside:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from ..files import replace_file
+from .forgotten import EPOCH
 
 CONFIRMED_AFTER = timedelta(days=1)
 
@@ -20,6 +21,10 @@ class Ages:
     def __init__(self, file: Path) -> None:
         self._file = file
         self.now: datetime | None = None
+
+    def oldest(self, days: int) -> datetime:
+        """What was said before is older than so many days; the epoch where that is unknown."""
+        return self.now - timedelta(days=days) if self.now else EPOCH
 
     def look(self, clock: datetime) -> None:
         """Note what the clock says. Not for an event loop."""
@@ -37,5 +42,7 @@ class Ages:
         try:
             moments = [*map(datetime.fromisoformat, self._file.read_text().split()), None, None]
         except (OSError, ValueError):
+            return None, None
+        if any(one and one.tzinfo is None for one in moments):  # subcog writes none of these
             return None, None
         return moments[0], moments[1]

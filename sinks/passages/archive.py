@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from itertools import chain, groupby
 
@@ -157,7 +157,7 @@ class PassageArchive:
         return sum(row.passage.id not in there for row in rows)
 
     def _may_keep(self, passage: Passage, before: Collection[Scope]) -> bool:
-        oldest = (self._ages.now or self._clock()) - timedelta(days=self._bounds.days)
+        oldest = self._ages.oldest(self._bounds.days)
         return passage.said_at >= oldest and not self._forgotten.has(passage, before)
 
     async def _without_forgotten(
@@ -220,7 +220,7 @@ class PassageArchive:
         What has become too old is so a day later, since the clock may be ahead.
         """
         await anyio.to_thread.run_sync(self._ages.look, self._clock())
-        oldest = self._ages.now - timedelta(days=self._bounds.days) if self._ages.now else EPOCH
+        oldest = self._ages.oldest(self._bounds.days)
         left = self._index.passages
         gone: list[tuple[Scope, str]] = []
         for scope, session, episodes in reversed(self._index.sessions(self._index.scopes)):

@@ -29,7 +29,7 @@ from ..team.outbox import Outbox
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
 
 # What a process leaves behind when it is killed while making a copy; {} is the database's name.
-UNFINISHED = (".subcog-copy-*", "{}.restoring", "{}.restoring.wal")
+UNFINISHED = (".subcog-copy-*", "{}.restoring", "{}.restoring.wal", "{}.restoring.wal.damaged-*")
 
 _PATTERNS: tuple[tuple[str, Kind], ...] = (
     ("{}.before-restore-*", "before a restore"),
@@ -77,7 +77,7 @@ def find_copies(database: Path) -> tuple[Copy, ...]:
 def damage_seen(database: Path) -> tuple[str, ...]:
     """A sentence for each file that was set aside since it was damaged, oldest first.
 
-    And for each note of a log that was deleted.
+    And for each note of memories that are missing without such a file.
     """
     copies = [copy for copy in find_copies(database) if copy.kind.startswith("damaged")]
     damaged = tuple(
@@ -91,12 +91,22 @@ def damage_seen(database: Path) -> tuple[str, ...]:
 
 def _lost_logs(database: Path) -> Iterator[str]:
     for note in sorted(database.parent.glob(f"{database.name}.log-missing-*")):
-        if at := _named_at(note):
+        at, missing = _named_at(note), _text_of(note)
+        if at and missing:
             yield (
-                f"the write-ahead log was deleted before {at:%Y-%m-%d at %H:%M} UTC, and memories "
-                f"that were in it alone are missing: {note.read_text()}. `subcog restore latest` "
-                f"brings back the newest backup, and deleting {note} ends this notice"
+                "the write-ahead log was deleted, or the file replaced by an older one, before "
+                f"{at:%Y-%m-%d at %H:%M} UTC, and memories that were there are missing: {missing}. "
+                f"`subcog restore latest` brings back the newest backup, and deleting {note} ends "
+                "this notice"
             )
+
+
+def _text_of(note: Path) -> str:
+    """What is in ``note``; nothing where it cannot be read, as where it was deleted just now."""
+    try:
+        return note.read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def remove_copy(copy: Copy) -> None:
@@ -136,10 +146,10 @@ def _backups(database: Path) -> Iterator[Copy]:
 def _copy(file: Path, kind: Kind) -> Copy | None:
     try:
         seen = file.stat()
+        log = wal_of(file)
+        size = seen.st_size + (log.stat().st_size if log.exists() else 0)
     except OSError:
         return None
-    log = wal_of(file)
-    size = seen.st_size + (log.stat().st_size if log.exists() else 0)
     changed_at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
     # A backup is given its date again when something forgotten is taken out of it. A file that is
     # set aside keeps the date of its content, so its name says when that was.

@@ -153,15 +153,22 @@ class Database:
             root.execute("CHECKPOINT store")
 
     def _compare_tally(self, root: DuckDBPyConnection, *, told: bool) -> None:
-        """Note that memories went with a deleted log, unless a damage that takes some is told."""
+        """Note that memories are missing, unless a damage that takes some is told."""
         missing = self.tally.find_missing(root)
         if not missing:
             return
-        if not told:
-            note = note_lost_log(self.path, missing, self._clock())
-            extra = {"missing": missing, "note": str(note)}
-            _log.error("memories are missing: the write-ahead log was deleted", extra=extra)
-        self.tally.clear()
+        try:
+            if not told:
+                note = note_lost_log(self.path, missing, self._clock())
+                extra = {"missing": missing, "note": str(note)}
+                _log.error(
+                    "memories are missing: the write-ahead log was deleted, or the file replaced",
+                    extra=extra,
+                )
+            self.tally.clear()
+        except OSError as error:  # the next opening tells it, and what is there can be read
+            extra = {"missing": missing, "error": error.strerror}
+            _log.error("memories are missing, which cannot be noted", extra=extra)
         self.tally.know(root)
 
     def _connect_repaired(self) -> DuckDBPyConnection:

@@ -11,7 +11,17 @@ import duckdb
 from ...config.patterns import regex
 
 Reason = Literal[
-    "held", "newer", "foreign", "busy", "full", "read_only", "damaged", "gone", "closed", "failed"
+    "held",
+    "newer",
+    "foreign",
+    "busy",
+    "full",
+    "read_only",
+    "other_log",
+    "damaged",
+    "gone",
+    "closed",
+    "failed",
 ]
 
 _HOLDER = regex(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
@@ -21,6 +31,7 @@ _BUSY = ("Cannot CHECKPOINT",)
 _NEWER = ("with version number",)
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 _READ_ONLY = ("Permission denied", "Read-only file system", "Operation not permitted")
+_OTHER_LOG = ("WAL checkpoint iteration does not match", "WAL does not match database file")
 _DAMAGED = (
     "Corrupt database file",
     "not a valid DuckDB database file",
@@ -69,6 +80,11 @@ _MESSAGES = {
         "{path} cannot be written. Give your user write permission to the file and to the "
         "directory {path.parent}, or point subcog to another data directory."
     ),
+    "other_log": (
+        "{path} cannot be opened with {path}.wal, the log of another state of it: one of the two "
+        "was replaced. Nothing was changed in them. Move the log away to open the file as it was "
+        "written last; or restore a backup."
+    ),
     "damaged": (
         "{path} is damaged and cannot be read. Nothing was changed in it. `subcog doctor "
         "--repair` saves what can be read and keeps the damaged file; or restore a backup."
@@ -102,6 +118,7 @@ _KINDS = (
     (_READ_ONLY, "read_only"),
     (_BUSY, "busy"),
     (_NEWER, "newer_format"),
+    (_OTHER_LOG, "other_log"),
     (_DAMAGED, "damaged"),
 )
 

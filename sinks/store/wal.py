@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from msgspec import Struct
 
 from ...config.patterns import regex
-from ..files import FILE_MODE, free_name, private_opener
+from ..files import FILE_MODE, free_name, private_opener, replace_file
 from .errors import unavailable
 
 if TYPE_CHECKING:
@@ -287,23 +287,26 @@ class Presence:
 class Tally:
     """How many memories were ever committed to the file at ``path``, noted beside it.
 
-    Without it nobody could tell that a log was deleted while nobody had the file open: a file
-    without a log is whole. The note holds for the file with the inode that it names.
+    Else nobody could tell that a log was deleted while nobody had the file open: a file without a
+    log is whole. It holds for the file with its inode, as for an older one copied over it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, path.with_name(f"{path.name}.tally")
         self._count: int | None = None
+        self._missing = 0
 
     def find_missing(self, connection: DuckDBPyConnection) -> int:
         """How many memories were noted and are not there, just after the file was opened."""
-        self._count = None
+        self._count, self._missing = None, 0
         count = self.know(connection)
         try:
             inode, noted = map(int, self._file.read_text().split())
         except (OSError, ValueError):
             return 0
-        return max(0, noted - count) if inode == _inode(self._path) else 0
+        if inode == _inode(self._path):
+            self._missing = max(0, noted - count)
+        return self._missing
 
     def know(self, connection: DuckDBPyConnection) -> int:
         """How many there are; to be called before more are added. Writer's thread only."""
@@ -312,7 +315,7 @@ class Tally:
         return self._count
 
     def add(self, memories: int) -> None:
-        """So many more are committed. Writer's thread only."""
+        """So many more are committed, and as many missing as before. Writer's thread only."""
         if self._count is None:
             return
         self._count += memories
@@ -320,19 +323,18 @@ class Tally:
             suppress(OSError),  # a full disk: what was noted before that stays true
             open(self._file, "w", opener=private_opener) as note,
         ):
-            note.write(f"{_inode(self._path)} {self._count}")
+            note.write(f"{_inode(self._path)} {self._count + self._missing}")
 
     def clear(self) -> None:
         """There may be fewer from now on, and that is no loss. Raises ``OSError``."""
-        self._count = None
+        self._count, self._missing = None, 0
         self._file.unlink(missing_ok=True)
 
 
 def note_lost_log(path: Path, missing: int, now: datetime) -> Path:
-    """Leave a note beside the database at ``path`` that so many memories went with its log."""
+    """Leave a note beside ``path`` that so many memories are missing. Raises ``OSError``."""
     note = free_name(path.with_name(f"{path.name}.log-missing-{now:%Y%m%dT%H%M%S}"))
-    with open(note, "x", opener=private_opener) as file:
-        file.write(f"{missing}")
+    replace_file(note, b"%d" % missing)
     return note
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from errno import ENOSPC
 
 from subcog.sinks.repair.kept_copies import damage_seen
 from subcog.sinks.store.wal import wal_of
@@ -72,3 +73,45 @@ async def test_a_file_that_took_the_place_of_another_is_not_compared_with_it(tmp
     async with opened(path):
         pass
     assert damage_seen(path) == ()
+
+
+async def test_an_older_copy_in_the_place_of_the_file_is_told_as_what_it_may_be(tmp_path):
+    path = tmp_path / "s.duckdb"
+    async with opened(path) as store:
+        await store.put([make_row(number) for number in range(3)])
+    older = path.read_bytes()
+    async with opened(path) as store:
+        await store.put([make_row(3)])
+    path.write_bytes(older)  # as cp does: the file stays the same one
+    async with opened(path):
+        pass
+    [told] = damage_seen(path)
+    assert "or the file replaced by an older one" in told
+    assert "missing: 1." in told
+
+
+async def test_a_note_that_cannot_be_written_keeps_nobody_out_and_is_told_later(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "s.duckdb"
+    kill(path)
+    wal_of(path).unlink()
+    with monkeypatch.context() as full:
+        full.setattr("subcog.sinks.store.database.note_lost_log", refuse)
+        async with opened(path) as store:
+            await store.put([make_row(20)])
+    assert damage_seen(path) == ()
+    async with opened(path):
+        pass
+    [told] = damage_seen(path)
+    assert "missing: 5." in told
+
+
+def refuse(*_args) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+async def test_a_note_that_is_deleted_while_it_is_read_is_told_no_more(tmp_path):
+    gone = tmp_path / "s.duckdb.log-missing-20261101T100000"
+    gone.symlink_to(tmp_path / "nowhere")  # found by its name, and not there to be read
+    assert damage_seen(tmp_path / "s.duckdb") == ()

@@ -285,6 +285,7 @@ async def test_a_log_without_its_database_is_kept_aside_and_not_deleted(path):
 def test_what_a_killed_process_left_half_made_is_deleted(path):
     (path.parent / ".subcog-copy-x").mkdir()
     (path.parent / "s.duckdb.restoring").write_bytes(b"half a backup")
+    (path.parent / "s.duckdb.restoring.wal.damaged-20261101T100000").write_bytes(b"its log")
     assert reasons(path) == ["leftovers"]
 
     repair(path, now=NOW)

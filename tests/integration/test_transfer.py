@@ -300,6 +300,26 @@ def test_the_files_of_a_killed_daemon_are_restored_with_what_its_log_holds(alone
     assert not list(alone.paths.data.glob("*restoring*"))
 
 
+def test_a_file_beside_an_older_log_is_restored_alone(alone, tmp_path):
+    alone.capture("Kept on the first day")
+    copy = tmp_path / "copy.duckdb"
+    shutil.copy(wal_of(alone.paths.database), wal_of(copy))
+    fill(alone)
+    before = lines(alone)
+    alone.ask("daemon", "stop")
+    shutil.copy(alone.paths.database, copy)
+    log = wal_of(copy).read_bytes()
+    alone.capture("Captured after the copy was made")
+
+    restored = alone.run("restore", str(copy), "--yes")
+
+    assert f"{len(log):,} bytes of the log" in restored.stderr
+    assert "another state of the file" in restored.stderr
+    assert lines(alone) == before
+    assert wal_of(copy).read_bytes() == log
+    assert not list(alone.paths.data.glob("*restoring*"))
+
+
 def test_the_database_itself_is_no_backup(alone):
     fill(alone)
     before = lines(alone)

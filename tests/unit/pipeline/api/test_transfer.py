@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import anyio
+import duckdb
 import pytest
 
 from subcog.bus.events import CaptureRequested
@@ -10,6 +11,7 @@ from subcog.bus.values import Place, Query, Scope
 from subcog.pipeline.api import transfer as backups
 from subcog.pipeline.api.params import ImportParams
 from subcog.pipeline.imports.item import Item
+from subcog.sinks.store.wal import wal_of
 from subcog.stages.ports import RecallUnavailable
 from tests.apps import opened
 from tests.stores import HERE, make_row
@@ -59,6 +61,27 @@ async def test_a_file_that_is_no_backup_is_told_as_one(tmp_path):
             await backups.restore(app, file)
     assert str(refused.value).startswith(f"{file} is no backup of subcog, or damaged.")
     assert "doctor" not in str(refused.value)
+
+
+async def test_a_refused_backup_leaves_nothing_of_its_torn_log(tmp_path):
+    file = tmp_path / "theirs.duckdb"
+    theirs = duckdb.connect(file)
+    theirs.execute("PRAGMA disable_checkpoint_on_shutdown")
+    theirs.execute("CREATE TABLE theirs (a INTEGER)")
+    theirs.close()
+    with wal_of(file).open("ab") as log:
+        log.write(b"torn")
+    async with opened(tmp_path) as app:
+        with pytest.raises(backups.BadBackup, match="is no backup of subcog"):
+            await backups.restore(app, file)
+        assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
+
+
+async def test_a_backup_that_cannot_be_looked_at_is_refused(tmp_path):
+    async with opened(tmp_path) as app:
+        await capture(app, 1)
+        with pytest.raises(backups.BadBackup, match="cannot be copied"):
+            await backups.restore(app, tmp_path / ("b" * 300))
 
 
 async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypatch):

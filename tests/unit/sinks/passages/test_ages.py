@@ -28,4 +28,6 @@ def test_a_clock_that_goes_back_takes_back_what_it_said(tmp_path):
 def test_without_its_file_nothing_is_known(tmp_path):
     (tmp_path / "c").write_text("odd")
     assert looked(tmp_path / "c", NOW) is None
+    (tmp_path / "c").write_text("2026-10-30T00:00:00 2026-10-29T00:00:00")  # of no time zone
+    assert looked(tmp_path / "c", NOW) is None
     assert looked(tmp_path / "no" / "folder" / "c", NOW) is None

@@ -289,13 +289,23 @@ async def test_of_a_long_session_the_neighbours_alone_are_quoted(tmp_path, embed
 async def test_what_is_too_old_is_neither_kept_nor_left(tmp_path, embedder):
     clock = FakeClock(NOW)
     async with opened(tmp_path, embedder, clock=clock, days=30) as archive:
+        clock.now += timedelta(days=1)
+        await archive.trim()
         assert await archive.add(talk(RETRIES, "ancient", days_ago=40)) == 0
         await archive.add(talk(RETRIES, "s1", days_ago=20))
-        clock.now += timedelta(days=20)
+        clock.now += timedelta(days=19)
         assert await archive.trim() == 0, "the clock may be ahead"
         clock.now += timedelta(days=1)
         assert await archive.trim() == 4
         assert archive.count == 0
+
+
+async def test_on_the_first_day_nothing_is_too_old_to_be_kept(tmp_path, embedder):
+    clock = FakeClock(NOW + YEAR)  # it may be ahead
+    async with opened(tmp_path, embedder, clock=clock, days=30) as archive:
+        assert await archive.add(talk(RETRIES, "s1", days_ago=5)) == 4
+        clock.now = NOW
+        assert await archive.trim() == 0
 
 
 async def test_a_clock_that_was_ahead_for_less_than_a_day_deletes_nothing(tmp_path, embedder):

@@ -20,6 +20,8 @@ PATH = Path("/data/s.duckdb")
         ("Cannot open file: Permission denied", "read_only", "write permission"),
         ("[Errno 30] Read-only file system: 'x'", "read_only", "write permission"),
         ("a database file with version number 999", "newer", "Update the package duckdb"),
+        ("the WAL checkpoint iteration does not match the", "other_log", "s.duckdb.wal"),
+        ("replaying WAL file: WAL does not match database file", "other_log", "Move the log"),
         ("it is not a valid DuckDB database file!", "damaged", "restore a backup"),
         ("Corrupt database file: computed checksum 1", "damaged", "restore a backup"),
         ("Cannot CHECKPOINT: there are other", "busy", "try again"),
