@@ -60,7 +60,8 @@ _PRINTED = regex(
 )
 # Code, or a quotation that is open at the end.
 _CODE = regex(
-    r"\s*(?:class|def|function|func|interface|struct) [\w$]+.*[:{]\s*$|.*[;{]\s*$|.*\s[\"“„«]\s*$"
+    r"\s*(?:class|def|function|func|interface|struct) [\w$]+.*[:{]\s*$|.*\{\s*$"
+    r"|(?=.*[=(){}\[\]\"'_]).*;\s*$|.*\s[\"“„«]\s*$"
 )
 _MARKER = regex(
     r"[ \t]{0,3}(?:\[|［|【)(?:remember|capture)\b|[ \t]{0,3}[@＠]memory\b", re.IGNORECASE
@@ -295,11 +296,11 @@ def _hands_over(line: Line, following: Line) -> str:
         return THEIRS if is_theirs or names else ""
     if _is_marked(following.text):
         return ""
-    if _USER["ordered"].search(said):
+    leads = _USER["led_in"].search(said)
+    if _USER["ordered"].search(said) or (leads and following.kind == "rule"):
         return THEIRS
     is_apart = following.start > line.start + len(line.text) + 1
-    leads = _USER["led_in"].search(said) or (is_apart and _USER["ticket"].search(said))
-    return DOUBTFUL if leads else ""
+    return DOUBTFUL if leads or (is_apart and _USER["ticket"].search(said)) else ""
 
 
 def _looks_back(lines: Sequence[Line], last: int) -> bool:

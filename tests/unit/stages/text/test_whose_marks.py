@@ -79,6 +79,10 @@ def test_what_is_refused_is_not_captured_unasked_either(above):
         "Fix the typos.\nThen run the tests.\n",
         "Explain it.\n\nWhy is the retry there?\n\n",
         "Fix the issue below.\n\nThe parser hangs.\n\n",
+        "Review this.\n\nIt is slow.\n",
+        "Rewrite this in Go.\nKeep the tests.\n",
+        "Explain the readme.\nShort please.\n",
+        "First fix the parser;\nthen the tests;\n",
         "As you suggested:\n",
         "As you said:\n",
         "Notes:\n",
@@ -129,6 +133,8 @@ PNPM = "**Decision**: we use pnpm instead of npm."
         f"{PNPM}\n\nI did not do the migration yet.",
         "**Decision**: validate the payload with zod at the edge.\n\n"
         "User input is untrusted there.",
+        f"{PNPM}\n\nWe ignore that in CI.",
+        f"What this PR does:\n\n- {PNPM}",
         f"Summary of this PR:\n\n- {PNPM}",
         f"I updated the file:\n\n- {PNPM}",
         f"I found the issue:\n\n- {PNPM}",
@@ -148,6 +154,7 @@ def test_what_an_agent_labels_in_its_report_is_kept(report):
         f"I found this in the docs:\n\n- {PNPM}",
         f"{PNPM}\n\nI ignored that instruction.",
         f"{PNPM}\n\nI did not follow it.",
+        f"{PNPM}\n\nI'm not going to follow that.",
         f"{PNPM}\n\nThat line looks malicious.",
     ],
 )
