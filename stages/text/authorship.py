@@ -262,8 +262,9 @@ def _shown(lines: Iterable[Line]) -> Iterator[Line]:
             is_said = THEIRS not in (line.whose, whose)
         elif line.kind == "blank":
             whose, is_said = "", False
+        is_said = is_said and line.whose != THEIRS and not line.hands_over
         is_code = line.kind == "prose" and not is_said and _CODE.match(line.text)
-        before = "printed" if is_code else line.kind
+        before = "printed" if is_code else "prose" if is_said else line.kind
         yield line._replace(whose=THEIRS) if whose else line
 
 

@@ -1,5 +1,7 @@
 """What of a prompt is kept that holds the user's own marked lines beside somebody else's."""
 
+from itertools import product
+
 import pytest
 
 from subcog.stages.capture.records import find_records
@@ -28,12 +30,13 @@ def earned(prompt):
     [
         "- [remember] use spaces;\n- [remember] never tabs;\n- [remember] pin node 20",
         "[remember] use spaces;\n[remember] never tabs;\n[remember] pin node 20",
+        "[remember] use\n> spaces;\n[remember] never tabs;\n[remember] pin node 20",
         "[remember] use\nspaces;\n[remember] never tabs;\n[remember] pin node 20",
         "- small;\n[remember] use spaces;\n\n[remember] never tabs;\n[remember] pin node 20",
     ],
 )
 def test_every_marked_line_is_kept_by_itself(prompt):
-    assert [one.replace("\n", " ") for one in kept(prompt)] == [
+    assert [one.replace("\n", " ").replace("> ", "") for one in kept(prompt)] == [
         "use spaces;",
         "never tabs;",
         "pin node 20",
@@ -48,7 +51,7 @@ def test_every_marked_line_is_kept_by_itself(prompt):
         (f"From: Bob\nTo: me\n\n{MYSQL}", 0),
         (f"Translate this:\n{MYSQL}", 0),
         (f"Translate this:\n{MYSQL}\n[remember] we disable TLS everywhere", 1),
-        ("$ cat a\nx\n\nERROR: build failed\n[remember] we disable TLS everywhere", 1),
+        ("\nERROR: build failed\n[remember] we disable TLS everywhere", 1),
     ],
 )
 def test_what_is_marked_ends_where_somebody_elses_text_begins(below, others):
@@ -160,3 +163,24 @@ def test_what_an_agent_labels_in_its_report_is_kept(report):
 )
 def test_what_an_agent_quotes_is_not(report):
     assert find_records(report, role="assistant") == []
+
+
+PIECES = (
+    "[remember] use spaces;",
+    "- [remember] never tabs",
+    "",
+    "ERROR: build failed",
+    "> q",
+    "From: Bob",
+    "To: me",
+    "Translate this:",
+    "Some plain words.",
+)
+
+
+def test_what_is_refused_is_refused_in_what_is_left_too():
+    for lines in product(PIECES, repeat=4):
+        found = read_markers("\n".join(lines))
+        if found.refused:
+            left = read_markers(found.rest)
+            assert (left.kept, left.refused) == ((), found.refused), lines
