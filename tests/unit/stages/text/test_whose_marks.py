@@ -115,6 +115,7 @@ def test_a_marked_line_below_the_users_own_words_is_kept(before):
         "{}\n\nReview the pr",
         "{}\n\nWhat is this error?",
         "{}\n\nHow does it look?",
+        "{} What would the list of packages look like?",
         "Here's what we do\n{}",
         "Implement ABC-12\n{}",
         "Rewrite it in Rust.\n\n{}",
