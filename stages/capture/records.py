@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from ...config.patterns import regex
@@ -120,7 +119,7 @@ def find_records(text: str, *, role: str) -> list[Record]:
     found: list[Record] = []
     lines = read_lines(text, role)
     is_open = False
-    for number, (at, line, kind, whose) in enumerate(lines):
+    for number, (at, line, kind, whose, _) in enumerate(lines):
         may_label = kind in _MAY_LABEL and not whose
         label, record = _read(at, line, role) if may_label else ("", None)
         following = lines[number + 1].text if number + 1 < len(lines) else ""
@@ -128,15 +127,16 @@ def find_records(text: str, *, role: str) -> list[Record]:
             found[-1] = _with_detail(found[-1], label, line)
         else:
             is_open = record is not None and not (
-                role == "assistant" and _is_disowned(lines[number + 1 :])
+                role == "assistant" and _is_disowned(lines, number + 1)
             )
             found += [record] if record is not None and is_open else []
     return found
 
 
-def _is_disowned(following: Sequence[Line]) -> bool:
-    """Whether the next paragraph says that the agent does not go by what it quoted."""
-    said = (line.text for line in islice(following, _LOOKED_AT) if line.kind == "prose")
+def _is_disowned(lines: Sequence[Line], start: int) -> bool:
+    """Whether the ``lines`` from ``start`` say that the agent does not go by what it quoted."""
+    following = lines[start : start + _LOOKED_AT]
+    said = (line.text for line in following if line.kind == "prose")
     return any(disowns(line) for line in said if not is_record(line))
 
 

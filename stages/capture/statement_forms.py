@@ -310,7 +310,8 @@ DOUBTS = regex(
 )
 ASKS_BACK = regex(
     r"^\W*(?:(?:or|and|but|so)[ ,]+)*(?:right|ok|okay|agree\w*|agreed|thoughts|opinions?"
-    r"|what do you|what would|what's your|does (?:that|this|it)|do you|is (?:that|this|it)"
+    r"|what do you|what would(?! the [^?？]{1,60} look like)|what's your"
+    r"|does (?:that|this|it)|do you|is (?:that|this|it)"
     r"|are (?:there|you)|would|could (?:that|this|we)|should|any (?:objections?|concerns?"
     r"|downsides?)|or|no|wdyt|makes? sense|sounds?|sane|good idea|bad idea|what if|how about"
     r"|what about|why not)\b.*[?？]\W*$|\bwdyt\b",

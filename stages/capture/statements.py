@@ -121,7 +121,7 @@ class _Reader:
 def _paragraphs(text: str, role: str) -> Iterator[_Paragraph]:
     """The paragraphs and list items that the speaker wrote."""
     reader = _Reader(text)
-    for start, line, kind, whose in read_lines(text, role):
+    for start, line, kind, whose, _ in read_lines(text, role):
         mark = ITEM.match(line) if kind == "item" else None
         if whose:
             reader.close()

@@ -8,7 +8,7 @@ words for the speaker's. By what the lines are told is in ``authorship.toml``. A
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -60,7 +60,11 @@ _PRINTED = regex(
 )
 # Code, or a quotation that is open at the end.
 _CODE = regex(
-    r"\s*(?:class|def|function|func|interface|struct) [\w$]+.*[:{]\s*$|.*[;{]\s*$|.*\s[\"“„«]\s*$"
+    r"\s*(?:class|def|function|func|interface|struct) [\w$]+.*[:{]\s*$|.*\{\s*$"
+    r"|(?=.*[=(){}\[\]\"'_]).*;\s*$|.*\s[\"“„«]\s*$"
+)
+_MARKER = regex(
+    r"[ \t]{0,3}(?:\[|［|【)(?:remember|capture)\b|[ \t]{0,3}[@＠]memory\b", re.IGNORECASE
 )
 _DIFF_BEGINS = regex(r"diff --git |@@ -\d|--- a/|\+\+\+ b/")
 _DIFF_GOES_ON = regex(r"[ +\-\\]|@@ |diff --git |index [0-9a-f]|(?:new|deleted) file|rename |simil")
@@ -80,12 +84,14 @@ class Line(NamedTuple):
 
     The kinds are prose, item, heading, rule, quoted, printed, code and blank. ``whose`` is
     ``THEIRS`` for a line of somebody else's, ``DOUBTFUL`` for one that may be, and else empty.
+    ``hands_over`` is whose text begins below it, where it says so itself.
     """
 
     start: int
     text: str
     kind: str
     whose: str = ""
+    hands_over: str = ""
 
 
 def read_lines(text: str, role: str = "user") -> list[Line]:
@@ -97,26 +103,12 @@ def read_lines(text: str, role: str = "user") -> list[Line]:
         return _quoting(list(_kinds(text)))
     end = text.find("\n", READ_CHARS)
     if end < 0:
-        return _pasting(text, list(_kinds(text)))
-    read, at = _pasting(text[:end], list(_kinds(text[:end]))), end + 1
+        return list(_shown(_pasting(text, list(_kinds(text)))))
+    read, at = list(_shown(_pasting(text[:end], list(_kinds(text[:end]))))), end + 1
     for line in text[at:].split("\n"):
         read.append(Line(at, line, "prose", THEIRS))
         at += len(line) + 1
     return read
-
-
-def own_marks(text: str) -> list[bool]:
-    """For each line of ``text``, a prompt, whether a marker on it is the user's own.
-
-    One directly below a quotation, code, or what a program printed belongs to that.
-    """
-    found, before = list[bool](), "blank"
-    for line in read_lines(text):
-        shown = ("quoted", "printed")
-        found.append(line.whose != THEIRS and line.kind != "code" and before not in shown)
-        is_code = line.kind in ("prose", "item") and _CODE.match(line.text)
-        before = "printed" if is_code else line.kind
-    return found
 
 
 def quotes(said: str) -> bool:
@@ -195,7 +187,8 @@ def _introduces(line: Line, forms: Mapping[str, re.Pattern[str]]) -> bool:
     said = line.text.strip(_MARKUP)
     if not said.endswith(_COLONS) or line.kind not in _MAY_LEAD:
         return False
-    return forms["doubtful"].search(said[:-1]) is not None
+    is_own = "own" in forms and forms["own"].search(said[:-1])
+    return not is_own and forms["doubtful"].search(said[:-1]) is not None
 
 
 def _leads_in(line: Line) -> bool:
@@ -235,7 +228,7 @@ def _pasting(text: str, lines: Sequence[Line]) -> list[Line]:
     said = [at for at, line in enumerate(lines) if line.kind != "blank"]
     followed_by = dict(pairwise(said))
     last = said[-1] if said else 0
-    looks_back = last > 0 and _looks_back(lines[last].text)
+    looks_back = last > 0 and _looks_back(lines, last)
     question = last if _is_own_question(lines, last) else -1
     below = _below_leads(lines, lambda line: _introduces(line, _USER))
     read, whose, ends, in_diff, begun = list[Line](), "", 0, False, False
@@ -249,11 +242,30 @@ def _pasting(text: str, lines: Sequence[Line]) -> list[Line]:
         in_diff = _is_diff(line.text, in_diff)
         doubted = led or (looks_back and at < last) or line.start < signed_at
         here = THEIRS if in_diff else whose or (DOUBTFUL if doubted else "")
-        read.append(line._replace(whose=here) if here and at != question else line)
+        given = _hands_over(line, lines[followed_by[at]]) if at in followed_by else ""
+        read.append(line._replace(whose="" if at == question else here, hands_over=given))
         begun = begun or line.kind not in ("blank", "heading", "rule")
-        if at in followed_by and (given := _hands_over(line, lines[followed_by[at]])):
+        if given:
             whose, ends = max(whose, given), 0
     return read
+
+
+def _shown(lines: Iterable[Line]) -> Iterator[Line]:
+    """``lines``; a marker below a quotation, code or a program's line is shown there, not said.
+
+    So is what follows it, to the blank line or the next marker.
+    """
+    before, whose, is_said = "blank", "", False
+    for line in lines:
+        if _is_marker(line.text):
+            whose = THEIRS if before in ("quoted", "printed") else ""
+            is_said = THEIRS not in (line.whose, whose)
+        elif line.kind == "blank":
+            whose, is_said = "", False
+        is_said = is_said and line.whose != THEIRS and not line.hands_over
+        is_code = line.kind == "prose" and not is_said and _CODE.match(line.text)
+        before = "printed" if is_code else "prose" if is_said else line.kind
+        yield line._replace(whose=THEIRS) if whose else line
 
 
 def _begins(lines: Sequence[Line], at: int, *, begun: bool) -> str:
@@ -261,7 +273,9 @@ def _begins(lines: Sequence[Line], at: int, *, begun: bool) -> str:
     line = lines[at].text
     following = lines[at + 1].text if at + 1 < len(lines) else ""
     head = _USER["head"]
-    if _USER["begins"].match(line) or (head.match(line) and head.match(following)):
+    is_head = head.match(line) and head.match(following)
+    names = _USER["sender"]
+    if _USER["begins"].match(line) or (is_head and (names.match(line) or names.match(following))):
         return THEIRS
     field = _USER["field"]
     shapes = (_LETTER["opens"], _USER["begins_perhaps"], _RULE) if begun else (_USER["first"],)
@@ -279,18 +293,30 @@ def _hands_over(line: Line, following: Line) -> str:
         lead = _SENTENCE_END.split(said[:-1])[-1].strip(_MARKUP)
         is_form = following.text.startswith("#") or _USER["head"].match(following.text)
         is_theirs = _USER["theirs"].search(lead) or (is_form and _USER["doubtful"].search(lead))
-        return THEIRS if is_theirs else ""
+        names = not _is_marked(following.text) and _USER["names"].search(lead)
+        return THEIRS if is_theirs or names else ""
     if _is_marked(following.text):
         return ""
-    if _USER["ordered"].search(said):
+    leads = _USER["led_in"].search(said)
+    if _USER["ordered"].search(said) or (leads and following.kind == "rule"):
         return THEIRS
-    return DOUBTFUL if _USER["led_in"].search(said) else ""
+    is_apart = following.start > line.start + len(line.text) + 1
+    return DOUBTFUL if leads or (is_apart and _USER["ticket"].search(said)) else ""
 
 
-def _looks_back(line: str) -> bool:
-    """Whether ``line``, the last, asks something about all that stands before it."""
-    said = line.strip(_MARKUP)
-    return len(said) <= _MOST_ORDER_CHARS and _USER["looks_back"].search(said) is not None
+def _looks_back(lines: Sequence[Line], last: int) -> bool:
+    """Whether the ``last`` line asks something about all that stands before it.
+
+    One paragraph of prose before it is mostly the user's own, unless it is the text to work on.
+    """
+    said = lines[last].text.strip(_MARKUP)
+    if len(said) > _MOST_ORDER_CHARS:
+        return False
+    if _USER["looks_back"].search(said):
+        return True
+    before = [line for line in lines[:last] if line.kind != "blank"]
+    is_short = all(line.kind == "prose" for line in before) and len(before) == 1
+    return not is_short and _USER["may_look_back"].search(said) is not None
 
 
 def _is_own_question(lines: Sequence[Line], last: int) -> bool:
@@ -306,6 +332,11 @@ def _is_marked(line: str) -> bool:
     """Whether ``line`` begins as a marker does."""
     item = ITEM.match(line)
     return line[item.end() if item else 0 :].lstrip().startswith(_MARKS)
+
+
+def _is_marker(line: str) -> bool:
+    item = ITEM.match(line)
+    return _MARKER.match(line[item.end() if item else 0 :]) is not None
 
 
 def _is_diff(line: str, in_diff: bool) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...bus.prompts import BLOCKS, Marked
 from ...bus.values import NAMESPACES
 from ...config.patterns import regex
-from .authorship import own_marks
+from .authorship import READ_CHARS, THEIRS, Line, read_lines
 from .envelope import peeled, strip_envelopes
 from .unicode import fenced, visible
 
@@ -167,12 +167,22 @@ def read_markers(text: str) -> Markers:
     lines, inside, matches = _matches(text)
     if not any(matches):
         return Markers(text, ())
-    own = own_marks(text)
-    ours = [found if mine else None for found, mine in zip(matches, own, strict=True)]
-    others = [None if mine else found for found, mine in zip(matches, own, strict=True)]
-    rest, kept = _split(lines, inside, ours)
-    whole = "\n".join(rest).strip() if any(ours) else text
-    return Markers(whole, kept, _split(lines, inside, others)[1])
+    read = read_lines(text)
+    own = [one.whose != THEIRS and one.kind != "code" for one in read]
+    stops = [_stops(one) for one in read]
+    rest, kept = _split(lines, inside, matches, own, stops)
+    is_marked = any(found and mine for found, mine in zip(matches, own, strict=True))
+    whole = "\n".join(rest).strip() if is_marked else text
+    others = [not mine for mine in own]
+    return Markers(whole, kept, _split(lines, inside, matches, others)[1])
+
+
+def _stops(line: Line) -> bool:
+    """Whether what the user marks ends before ``line``: it is not theirs, or leads to what is not.
+
+    Lines that come too late to be read do not end it.
+    """
+    return line.start <= READ_CHARS and (line.whose == THEIRS or bool(line.hands_over))
 
 
 def _matches(text: str) -> tuple[list[str], list[bool], list[re.Match[str] | None]]:
@@ -184,23 +194,29 @@ def _matches(text: str) -> tuple[list[str], list[bool], list[re.Match[str] | Non
 
 
 def _split(
-    lines: Sequence[str], inside: Sequence[bool], markers: Sequence[re.Match[str] | None]
+    lines: Sequence[str],
+    inside: Sequence[bool],
+    markers: Sequence[re.Match[str] | None],
+    chosen: Sequence[bool] | None = None,
+    stops: Sequence[bool] | None = None,
 ) -> tuple[list[str], tuple[Marked, ...]]:
     """The ``lines`` that no one of ``markers`` keeps, and what each keeps.
 
-    ``inside`` tells which lines are of a code fence.
+    ``inside`` tells which lines are of a code fence, ``chosen`` which lines' markers count, and
+    ``stops`` before which ones what is kept ends. It ends before every marker.
     """
     rest: list[str] = []
     found: list[tuple[re.Match[str], list[str]]] = []
     content: list[str] | None = None
     in_list = False
-    for line, code, marker in zip(lines, inside, markers, strict=True):
-        if marker is not None:
+    for at, (line, code, marker) in enumerate(zip(lines, inside, markers, strict=True)):
+        ends = marker is not None or (stops is not None and stops[at])
+        if marker is not None and (chosen is None or chosen[at]):
             said = line[marker.end() :]
             content = [said] if said.strip() else []
             in_list = marker["item"] is not None
             found.append((marker, content))
-        elif content is None or (content and not code and _ends(line, in_list=in_list)):
+        elif content is None or ends or (content and not code and _ends(line, in_list=in_list)):
             content = None
             rest.append(line)
         elif content or line.strip():
@@ -247,11 +263,6 @@ def own_text(text: str) -> str:
 def is_machine(text: str) -> bool:
     """Whether no person wrote ``text``: a notification, a slash command, or nothing at all."""
     return not text or _MACHINE.match(text) is not None or _SLASH_COMMAND.match(text) is not None
-
-
-def marked_in(text: str) -> tuple[Marked, ...]:
-    """What the person who wrote ``text`` asks to keep: nothing of what is quoted or not theirs."""
-    return markers_in(text).kept
 
 
 def is_marked(text: str) -> bool:

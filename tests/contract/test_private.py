@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from subcog.bus.prompts import BLOCKS
 from subcog.hooks import spool
 from subcog.hooks.spool import without_private
-from subcog.stages.text.markup import marked_in, strip_private
+from subcog.stages.text.markup import markers_in, strip_private
 from subcog.stages.text.unicode import visible
 
 # text, what is left of it
@@ -72,4 +72,4 @@ def test_both_see_each_character_alike():
 @example("<ide_opened_file>f</ide_opened_file>[remember] x")
 @example("\u00a0[remember] x")
 def test_what_the_daemon_would_keep_the_hook_sets_aside(text):
-    assert spool.is_marked(text) or not marked_in(text)
+    assert spool.is_marked(text) or not markers_in(text).kept

@@ -3,7 +3,7 @@
 import pytest
 
 from subcog.stages.text.authorship import DOUBTFUL, READ_CHARS, THEIRS, read_lines
-from subcog.stages.text.markup import marked_in, own_text, read_markers
+from subcog.stages.text.markup import markers_in, own_text, read_markers
 from tests.waiting import ends_soon
 
 RULE = "Rotate the signing key through vault-admin only"
@@ -57,14 +57,14 @@ THE_USERS_OWN = (
 
 @pytest.mark.parametrize("prompt", THE_USERS_OWN)
 def test_what_the_user_marks_is_kept(prompt):
-    (kept,) = marked_in(prompt.replace("{}", RULE))
+    (kept,) = markers_in(prompt.replace("{}", RULE)).kept
     assert kept.content.startswith(RULE)
     assert read_markers(prompt.replace("{}", RULE)).refused == ()
 
 
 def test_several_markers_of_a_prompt_are_kept():
     prompt = "Hi,\n[remember] use pnpm\n\nfix it\n\n@memory use uv\n\n- a\n- [capture] use make"
-    assert [one.content for one in marked_in(prompt)] == ["use pnpm", "use uv", "use make"]
+    assert [one.content for one in markers_in(prompt).kept] == ["use pnpm", "use uv", "use make"]
 
 
 PASTED = (
