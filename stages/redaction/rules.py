@@ -26,7 +26,7 @@ RULES_FILE = Path(__file__).parents[2] / "hooks/secrets.toml"
 _NAME = regex(r"[a-z0-9-]{1,40}")
 _DIGIT = regex(r"\d")
 # One character over and over behind a prefix, as examples have it: ghp_xxxxxxxxxxxxxxxxxxxx.
-_FILLED = regex(r"[A-Za-z_-]{0,12}(?:\d\d-)?([A-Za-z*])\1{15,}")
+_FILLED = regex(r"(?:[A-Za-z]{2,8}[_-]){0,3}(?:api\d\d-)?[A-Z]{0,4}([A-Za-z*])\1{15,}")
 _DRAWN_CHARS = 15
 # What a pattern that ignores case takes for one letter, and str.lower() does not.
 _LOOKALIKES = {0x130: "i", 0x131: "i", 0x17F: "s"}
@@ -208,7 +208,6 @@ class _Matcher:
         self._name = rule.name
         self._group = rule.group
         self._shows = rule.kind in {"token", "personal"}
-        self._fills = rule.kind == "token"
         self._reach = rule.reach
         self._run = rule.run
         self._spares = spares
@@ -239,7 +238,7 @@ class _Matcher:
             value = text[start:end]
             if not value or (self._check is not None and not self._check(value, match)):
                 continue
-            if not (self._spares(value) or (self._fills and _FILLED.fullmatch(value))):
+            if not (self._spares(value) or _FILLED.fullmatch(value)):
                 yield Span(start, end, self._name, self._shows)
 
     def _matches(self, text: str, hinted: _Hinted) -> Iterator[re.Match[str]]:

@@ -39,6 +39,7 @@ def test_a_token_that_is_all_filler_behind_its_prefix_is_an_example():
         "DB_PASSWORD=Tr0ub4dor3xxxxxxxxxxxxxxxxxxx",
         "password is Sommer2024aaaaaaaaaaaaaaaa",
         "aws_secret_access_key = wJalrXUtnFEMI/K7MDENGbPxRfiCYAAAAAAAAAAAAAAAA",
+        "DB_PASSWORD=Hunteraaaaaaaaaaaaaaaaaa",
         "gh" + "p_Kq7vRr2TfLx9WmBn4ZcY" + "x" * 16,
     ],
 )
