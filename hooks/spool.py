@@ -55,16 +55,17 @@ TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
 UNREADABLE = "what the agent sent of the prompt cannot be read"
 _WIDE = ("\uff3bremember", "\u3010remember", "\uff3bcapture", "\u3010capture", "\uff20memory")
 HINTS = (b"[remember", b"[capture", b"@memory", *(hint.encode() for hint in _WIDE))
-# As in ``stages/redaction/redact.py``: within a word, from literal to literal, comment to comment.
+# As in ``stages/redaction/breaks.py``: within a word, from literal to literal, comment to comment.
 WRAP = re.compile(
     r"(?<=[\w./+=$:~-])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n"
     r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
 )
 TOKEN = re.compile(r"[\w./+=$:~-]{1,200}")
 REST = re.compile(
-    r"(?<=\])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n[ \t>|#]{0,80}[\"']?"
-    r"(?=[^\s\d]{0,199}\d)(?=[^\sa-z]{0,199}[a-z])(?=[^\sA-Z]{0,199}[A-Z])[\w.+=$:~-]{16,4000}"
+    r"(\[redacted:[a-z0-9-]{1,40}\])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n"
+    r"[ \t>|#]{0,80}[\"']?([\w./+=$:~-]{16,4000})"
 )
+HEX = re.compile(r"[0-9a-f]{16,}")
 # A letter or mark as JSON may write it.
 ESCAPED = re.compile(rb"\\u00([2-7][0-9a-f])")
 
@@ -220,11 +221,22 @@ def scrub(text: str, rules: Sequence[Rule]) -> str:
     found: dict[str, str] = {}
     for name, pattern, group, _ in rules:
         text = pattern.sub(partial(_replaced, name, group, found), text)
-    text = _without_wrapped(REST.sub("", text), [rule for rule in rules if rule[3]])
+    in_hex = any(HEX.fullmatch(secret[-16:]) for secret in found)
+    text = REST.sub(partial(_without_rest, in_hex), text)
+    text = _without_wrapped(text, [rule for rule in rules if rule[3]])
     given = [*filter(GIVEN_AWAY.fullmatch, found)][:MOST_GIVEN]
     for value in sorted(given, key=len, reverse=True):
         text = text.replace(value, f"[redacted:{found[value]}]")
     return text
+
+
+def _without_rest(in_hex: bool, rest: re.Match[str]) -> str:
+    """The mark of a secret, without the run on the next line if that reads as the secret's rest."""
+    mark, run = rest.groups()
+    if {"/", "."} <= set(run):
+        return rest[0]
+    mixed = all(any(map(kind, run)) for kind in (str.islower, str.isupper, str.isdigit))
+    return mark if mixed or (in_hex and HEX.fullmatch(run)) else rest[0]
 
 
 def _without_wrapped(text: str, rules: Sequence[Rule]) -> str:

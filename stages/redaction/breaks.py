@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ...config.patterns import regex
 from .rules import Rules, Span, has_drawn
@@ -13,8 +13,11 @@ _WRAPPED = regex(  # within a word, from one literal to the next, from comment t
     r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
 )
 _JOINT = regex(  # of two literals: added, beside each other, in a call or a list; or escaped
-    r"(?<=[\w./+=$:~-])(?:[\"'`][ \t]{0,20}(?:[+.,&]|\|\||\.\.|<>)?[ \t]{0,20}[\"'`]|(?:\\r)?\\n)"
-    r"(?=[\w./+=$:~-])"
+    r"(?:[\"'`](?<=[\w./+=$:~-].)[ \t]{0,20}(?:[+.,&]|\|\||\.\.|<>)?[ \t]{0,20}[\"'`]"
+    r"|\\(?<=[\w./+=$:~-].)(?:r\\)?n)(?=[\w./+=$:~-])"
+)
+_CHAIN = regex(  # of three literals or more
+    rf"(?<![\w./+=$:~-])[\w./+=$:~-]{{1,200}}(?:{_JOINT.pattern}[\w./+=$:~-]{{1,200}}){{2,16}}"
 )
 _RUN = regex(r"[\w./+=$:~-]{1,4000}")
 _BETWEEN_WORDS = regex(r"[\W_]+")
@@ -27,10 +30,25 @@ _REST_CHARS = 16
 def spans_over_breaks(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
     """What goes over a break: a token cut in two, or the rest of one of ``found``."""
     wrapped = _wrapped(text, found, rules) if "\n" in text else []
+    joints = list(_JOINT.finditer(text))
     return [
         *wrapped,
-        *(span for joint in _JOINT.finditer(text) for span in _across(text, joint, rules)),
+        *(span for joint in joints for span in _across(text, joint, rules)),
+        *(_chained(text, rules) if len(joints) > 1 else ()),
     ]
+
+
+def _chained(text: str, rules: Rules) -> Iterator[Span]:
+    """The tokens that several joints in a row cut in pieces."""
+    for chain in _CHAIN.finditer(text):
+        joined = _JOINT.sub("", chain[0])
+        if not has_drawn(joined):
+            continue
+        places = list(range(chain.start(), chain.end()))
+        for joint in reversed([*_JOINT.finditer(chain[0])]):
+            del places[joint.start() : joint.end()]
+        for span in rules.spans_of_tokens(joined):
+            yield Span(places[span.start], places[span.end - 1] + 1, span.name)
 
 
 def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
@@ -47,8 +65,8 @@ def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
     return wrapped
 
 
-def _run(text: str, start: int) -> str:
-    run = _RUN.match(text, start)
+def _run(text: str, start: int, limit: int = 4000) -> str:
+    run = _RUN.match(text, start, start + limit)
     return run[0] if run else ""
 
 
@@ -72,22 +90,18 @@ def _is_prose(run: str) -> bool:
 
 def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:
     """The tokens that one break cuts in two."""
-    line, joined = _joined(text, wrap)
-    cut = wrap.start() - line
-    if not has_drawn(joined[:cut].split()[-1] + joined[cut:]):
+    least = max(0, wrap.start() - _WINDOW_CHARS)
+    line = max(text.rfind("\n", least, wrap.start()) + 1, least)
+    left = text[line : wrap.start()]
+    right = _run(text, wrap.end(), _WINDOW_CHARS)
+    if not has_drawn(left.rsplit(None, 1)[-1] + right):
         return []
+    cut = len(left)
     return [
         Span(line + span.start, wrap.end() + span.end - cut, span.name)
-        for span in rules.spans_of_tokens(joined)
+        for span in rules.spans_of_tokens(left + right)
         if span.start < cut < span.end
     ]
-
-
-def _joined(text: str, wrap: re.Match[str]) -> tuple[int, str]:
-    """Where the line before a break begins, and that line joined with the run after it."""
-    line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
-    left = text[line : wrap.start()]
-    return line, left + _run(text, wrap.end())[:_WINDOW_CHARS]
 
 
 def _goes_on(secret: str, run: str) -> bool:

@@ -25,8 +25,8 @@ RULES_FILE = Path(__file__).parents[2] / "hooks/secrets.toml"
 
 _NAME = regex(r"[a-z0-9-]{1,40}")
 _DIGIT = regex(r"\d")
-# One character over and over to the end, as examples have it: ghp_xxxxxxxxxxxxxxxxxxxx.
-_FILLED = regex(r"([A-Za-z*])\1{15}\Z")
+# One character over and over behind a prefix, as examples have it: ghp_xxxxxxxxxxxxxxxxxxxx.
+_FILLED = regex(r"(?:[A-Za-z]{2,8}[_-]){0,3}(?:api\d\d-)?[A-Z]{0,4}([A-Za-z*])\1{15,}")
 _DRAWN_CHARS = 15
 # What a pattern that ignores case takes for one letter, and str.lower() does not.
 _LOOKALIKES = {0x130: "i", 0x131: "i", 0x17F: "s"}
@@ -238,7 +238,7 @@ class _Matcher:
             value = text[start:end]
             if not value or (self._check is not None and not self._check(value, match)):
                 continue
-            if not (self._spares(value) or _FILLED.search(value)):
+            if not (self._spares(value) or _FILLED.fullmatch(value)):
                 yield Span(start, end, self._name, self._shows)
 
     def _matches(self, text: str, hinted: _Hinted) -> Iterator[re.Match[str]]:

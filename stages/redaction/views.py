@@ -17,12 +17,19 @@ from .rules import Rules, Span
 from .sentences import in_column
 
 _RUN = regex(r"[^\s\"'<>]{8,4000}")
-# For an address, in a string of code, in markup; and the wide letters of East Asian input.
+# For an address, in a string of code, in markup.
 _CODED = regex(
-    r"%([0-9A-Fa-f]{2})|\\(?:u00|u\{|x)([0-9A-Fa-f]{2})\}?|&#[xX]([0-9A-Fa-f]{2});|&#(\d{2,3});"
-    r"|([\uff0b\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a])"
+    r"%([0-9A-Fa-f]{2})|\\(?:u00|U000000|u\{0{0,6}|x)([0-9A-Fa-f]{2})\}?"
+    r"|&#[xX]0{0,6}([0-9A-Fa-f]{2});|&#0{0,6}(\d{2,3});"
 )
-_WIDE = 0xFEE0
+_SAYS_MORE = regex(r"[^\s\"'<>&,;()]")
+# The wide characters of East Asian input. Those of prose tell of no secret, so they start no look.
+_NARROW = {0x3000: 0x20, **{wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}}
+_WIDE = regex(
+    r"[\uff0b\uff0d-\uff19\uff1d\uff20-\uff3a\uff3f\uff41-\uff5a]"
+    r"|(?<=[A-Za-z0-9])[\uff01\uff1a\u3000]"
+)
+_LINE = regex(r"[^\n]{8,4000}")
 _BASE64 = regex(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,8000}={0,2}(?![\w+/=-])")
 _READABLE = re.compile(rb"[\t\n\r\x20-\x7e]+")
 _MAX_DEPTH = 2  # an address within an address
@@ -71,14 +78,26 @@ _LAYOUTS = (
 def spans_of_views(text: str, rules: Rules) -> list[Span]:
     """What is to be redacted in ``text`` and cannot be seen in it as it stands."""
     found = list(_columns(text)) if "\n" in text else []
-    if _CODED.search(text):
-        found += _in_quoted(text, rules, _MAX_DEPTH)
+    narrow = text
+    if _WIDE.search(text):
+        narrow = text.translate(_NARROW)
+        found += _in_wide(text, narrow, rules)
+    if _CODED.search(narrow):
+        found += _in_quoted(narrow, rules, _MAX_DEPTH)
     return [*found, *_in_base64(text, rules)]
+
+
+def _in_wide(text: str, narrow: str, rules: Rules) -> Iterator[Span]:
+    for line in _LINE.finditer(text):
+        if _WIDE.search(line[0]):
+            at = line.start()
+            for span in rules.spans(narrow[at : line.end()]):
+                yield Span(at + span.start, at + span.end, span.name)
 
 
 def _in_quoted(text: str, rules: Rules, depth: int) -> Iterator[Span]:
     for run in _RUN.finditer(text):
-        if _CODED.search(run[0]) is None:
+        if not any(_SAYS_MORE.match(_meant(coded)) for coded in _CODED.finditer(run[0])):
             continue
         plain, places = _unquoted(run[0])
         spans = rules.spans(plain)
@@ -94,18 +113,15 @@ def _unquoted(run: str) -> tuple[str, list[int]]:
     plain: list[str] = []
     places: list[int] = []
     at = 0
-    while at < len(run):
-        coded = _CODED.match(run, at)
-        plain.append(_meant(coded) if coded else run[at])
-        places.append(at)
-        at = coded.end() if coded else at + 1
-    return "".join(plain), [*places, len(run)]
+    for coded in _CODED.finditer(run):
+        plain += [run[at : coded.start()], _meant(coded)]
+        places += range(at, coded.start() + 1)
+        at = coded.end()
+    return "".join([*plain, run[at:]]), [*places, *range(at, len(run) + 1)]
 
 
 def _meant(coded: re.Match[str]) -> str:
-    *in_hex, decimal, wide = coded.groups()
-    if wide:
-        return chr(ord(wide) - _WIDE)
+    *in_hex, decimal = coded.groups()
     return chr(int(decimal) if decimal else int(next(filter(None, in_hex)), 16))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from subcog.hooks import client, spool
+from subcog.stages.redaction import breaks
 from subcog.stages.text.markup import strip_private
 from tests.planted import TOKENS, some
 from tests.waiting import ends_soon
@@ -365,3 +366,32 @@ def test_lines_that_hold_no_token_stay_as_they_are():
     token = "gh" + "p_" + some(rng, 36)
     text = f"We use path/to\nfile2.py, then\n{token}\nThen go on with release-2026-11\nand v2"
     assert spool.clean(text, spool.RULES) == text.replace(token, "[redacted:github-token]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[remember]\nsrc.Http2ServerConnection.open is deprecated",
+        "[remember] see items[0]\n# src.Http2ServerConnection.open is used",
+        "[remember] `ghp_{}`, see items[0]\nsrc.Http2ServerConnection.open is used",
+        "[remember] ghp_{}\nsrc/Http2/ServerConnection.java is next",
+    ],
+)
+def test_words_below_a_bracket_that_marks_no_secret_stay(text):
+    token = some(random.Random(5), 36)
+    clean = spool.clean(text.format(token), spool.RULES)
+    assert clean == text.replace("ghp_{}", "[redacted:github-token]")
+
+
+@pytest.mark.parametrize("rest", ["Kq7vRr2TfLx9WmBn4ZcYpD8s", "9f86d081884c7d659a2feaa0c55ad015"])
+def test_the_rest_of_a_secret_on_the_next_line_goes_with_it(rest):
+    start = "3f786850e387550fdab836ed7e6dc881de23001b"
+    text = f"[remember] DB_PASSWORD={start}\n{rest} is the password"
+    clean = spool.clean(text, spool.RULES)
+    assert clean.startswith("[remember] DB_PASSWORD=[redacted:")
+    assert rest not in clean
+    assert clean.endswith("] is the password")
+
+
+def test_the_daemon_sees_the_same_line_breaks():
+    assert breaks._WRAPPED.pattern == spool.WRAP.pattern

@@ -26,6 +26,29 @@ def test_a_value_that_is_spared_is_not_found():
     assert spans("12 345", rule, spares=lambda value: value == "12") == [(3, 6, "pin")]
 
 
+def test_a_token_that_is_all_filler_behind_its_prefix_is_an_example():
+    redactor = Redactor.load()
+    for prefix in ("ghp_", "glpat-", "sk-ant-api03-", "AKIA"):
+        example = prefix + "x" * (16 if prefix == "AKIA" else 40)
+        assert redactor.redact(example.upper() if prefix == "AKIA" else example).redactions == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DB_PASSWORD=Tr0ub4dor3xxxxxxxxxxxxxxxxxxx",
+        "password is Sommer2024aaaaaaaaaaaaaaaa",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENGbPxRfiCYAAAAAAAAAAAAAAAA",
+        "DB_PASSWORD=Hunteraaaaaaaaaaaaaaaaaa",
+        "gh" + "p_Kq7vRr2TfLx9WmBn4ZcY" + "x" * 16,
+    ],
+)
+def test_a_secret_that_ends_in_one_character_over_and_over_is_no_example(text):
+    redacted = Redactor.load().redact(text)
+    assert redacted.redactions
+    assert text[-30:-20] not in redacted.text
+
+
 def test_without_a_hint_of_it_a_pattern_is_not_tried():
     assert spans("abc", Rule(name="x", pattern="b", hints=("zzz",))) == []
 

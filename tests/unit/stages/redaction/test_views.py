@@ -41,3 +41,25 @@ def test_a_secret_that_is_quoted_encoded_or_in_a_column_is_gone(text):
 )
 def test_what_is_no_secret_stays_quoted_encoded_and_in_columns(text):
     assert REDACTOR.redact(text).text == text
+
+
+TOKEN = "gh" + "p_MTX6T5bC6O3hDpHJanr4VjXiMha2mn82r7HQ"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password\uff1aqX7!mn4Tz",
+        "\uff30\uff21\uff33\uff33\uff37\uff2f\uff32\uff24\uff1a\u3000qX7!mn4Tz",
+        "".join(f"&#0{ord(letter)};" for letter in TOKEN),
+        "".join(f"\\u{{00{ord(letter):x}}}" for letter in TOKEN),
+        "".join(f"\\U000000{ord(letter):x}" for letter in TOKEN),
+        f'"{TOKEN[:9]}" + "{TOKEN[9:20]}" + "{TOKEN[20:]}"',
+    ],
+)
+def test_a_secret_in_rarer_forms_is_gone(text):
+    clean = REDACTOR.redact(text)
+    assert clean.redactions
+    assert PASSWORD not in clean.text
+    assert TOKEN[-8:] not in clean.text
+    assert f"&#0{ord('M')};" not in clean.text
