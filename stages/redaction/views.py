@@ -22,7 +22,8 @@ _CODED = regex(
     r"%([0-9A-Fa-f]{2})|\\(?:u00|U000000|u\{0{0,6}|x)([0-9A-Fa-f]{2})\}?"
     r"|&#[xX]0{0,6}([0-9A-Fa-f]{2});|&#0{0,6}(\d{2,3});"
 )
-_SAYS_MORE = regex(r"[^\s\"'<>&,;()]")
+# What may join the parts of a secret, or its name to it; markup and quoted code escape the rest.
+_SAYS_MORE = regex(r"[^\t\n\r\"'<>&,;()]")
 # The wide characters of East Asian input. Those of prose tell of no secret, so they start no look.
 _NARROW = {0x3000: 0x20, **{wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}}
 _WIDE = regex(

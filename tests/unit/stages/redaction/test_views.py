@@ -50,6 +50,7 @@ TOKEN = "gh" + "p_MTX6T5bC6O3hDpHJanr4VjXiMha2mn82r7HQ"
     "text",
     [
         "password\uff1aqX7!mn4Tz",
+        "password%20is%20qX7!mn4Tz",
         "\uff30\uff21\uff33\uff33\uff37\uff2f\uff32\uff24\uff1a\u3000qX7!mn4Tz",
         "".join(f"&#0{ord(letter)};" for letter in TOKEN),
         "".join(f"\\u{{00{ord(letter):x}}}" for letter in TOKEN),
