@@ -222,7 +222,7 @@ async def test_what_a_memory_says_cannot_pass_for_the_agents_own(fresh, era):
 
 WRONG_ARGUMENTS = (
     ("recall", {}, "query"),
-    ("recall", {"query": 5}, "query: expected `str`"),
+    ("recall", {"query": 5}, "query: expected `str | null`"),
     ("recall", {"query": ""}, "1 to 2000 characters"),
     ("recall", {"query": "x", "limit": 99}, "1 to 50"),
     ("recall", {"query": "x", "namespace": "nope"}, "decisions, gotchas"),

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import anyio.to_thread
 import pytest
+from msgspec.structs import replace
 
 from subcog.sinks.passages.archive import Bounds, PassageArchive
 from subcog.sinks.repair.backups import (
@@ -48,7 +49,7 @@ async def carried(store, copy, **how):
     buried = await store.read(read_buried)
     counted = await anyio.to_thread.run_sync(lambda: count_returning(copy, buried, NOW))
     done = await anyio.to_thread.run_sync(lambda: carry_over(copy, buried, NOW, **how))
-    assert done == counted
+    assert done == replace(counted, there=0)
     return done
 
 
