@@ -328,7 +328,9 @@ class Tally:
     def clear(self) -> None:
         """There may be fewer from now on, and that is no loss. Raises ``OSError``."""
         self._count, self._missing = None, 0
-        self._file.unlink(missing_ok=True)
+        # Overwritten where it lies: a full disk then has no more room, and no less, than before.
+        with suppress(FileNotFoundError), self._file.open("r+") as note:
+            note.write("-")
 
 
 def note_lost_log(path: Path, missing: int, now: datetime) -> Path:
