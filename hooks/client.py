@@ -142,10 +142,10 @@ def describe(env: dict[bytes, bytes]) -> dict[bytes, bytes]:
     return {key: value if len(value) <= MAX_VALUE else b"" for key, value in fields.items()}
 
 
-def pack(event: str, fields: dict[bytes, bytes], body: bytes) -> bytes:
-    """The bytes of a request, up to its body."""
+def pack(request: str, fields: dict[bytes, bytes], body: bytes) -> bytes:
+    """The bytes of a ``request``, its kind and its name, up to its body."""
     packed = b"\0".join([key + b"=" + value for key, value in fields.items()])
-    return b"subcog/1 hook %s %d %d\n" % (event.encode(), len(packed), len(body)) + packed
+    return b"subcog/1 %s %d %d\n" % (request.encode(), len(packed), len(body)) + packed
 
 
 def read_all(source: int) -> bytes:
@@ -217,7 +217,7 @@ def exchange(event: str, fields: dict[bytes, bytes], body: bytes) -> "tuple[byte
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.connect(b"daemon.sock")
     left_ms = _signal.getitimer(_signal.ITIMER_REAL)[0] * 1000
-    head = pack(event, {**fields, b"budget_ms": b"%d" % left_ms}, body)
+    head = pack("hook " + event, {**fields, b"budget_ms": b"%d" % left_ms}, body)
     connection.sendall(head + body)
     answer = read_reply(connection)
     connection.close()

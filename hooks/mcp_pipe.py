@@ -209,8 +209,7 @@ class Pipe:
 
     def take(self, connection: "_socket.socket") -> None:
         """Begin with a daemon: say who we are, and what it would know if it had always been."""
-        packed = b"\0".join([key + b"=" + value for key, value in self.fields.items()])
-        self.up = bytearray(b"subcog/1 mcp stdio %d 0\n" % len(packed) + packed)
+        self.up = bytearray(client.pack("mcp stdio", self.fields, b""))
         connection.setblocking(False)
         self.daemon, self.said_at = connection, monotonic()
         lines, self.known = self.memory.again()
@@ -228,10 +227,7 @@ class Pipe:
         self.up.clear()
         self.told.clear()
         self.memory.digest()
-        for request_id in self.memory.worn_out(MAX_TRIES):
-            self.down += trouble().refusal(
-                request_id, "subcog's daemon left before it had answered"
-            )
+        self.refuse(MAX_TRIES, "subcog's daemon left before it had answered")
 
     def retrieve(self) -> None:
         """Find a daemon again, now that one is needed."""
@@ -239,9 +235,12 @@ class Pipe:
         try:
             self.take(self.start())
         except Unreachable as error:
-            why = "subcog does not start (%s); `subcog doctor` says why" % error
-            for request_id in self.memory.worn_out(1):
-                self.down += trouble().refusal(request_id, why)
+            self.refuse(1, "subcog does not start (%s); `subcog doctor` says why" % error)
+
+    def refuse(self, tries: int, why: str) -> None:
+        """Answer with an error what was asked ``tries`` times."""
+        for request_id in self.memory.worn_out(tries):
+            self.down += trouble().refusal(request_id, why)
 
     def watch_over(self) -> None:
         """Answer what waits with an error where the daemon hangs: no request waits for ever."""
@@ -249,12 +248,11 @@ class Pipe:
         if not self.memory.waits or self.daemon is None:
             self.said_at = None
             return
-        if trouble().is_alive(self.dial, self.daemon, self.fields, HUNG_S):
+        asking = client.pack("call status", self.fields, b"{}") + b"{}"
+        if trouble().is_alive(self.dial, self.daemon, asking, HUNG_S):
             self.said_at = monotonic()
             return
-        why = trouble().hung(self.daemon)
-        for request_id in self.memory.worn_out(1):
-            self.down += trouble().refusal(request_id, why)
+        self.refuse(1, trouble().hung(self.daemon))
         self.drop()
 
     def look(self) -> None:

@@ -9,7 +9,7 @@ import json
 import select
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 
 def updated(uri: str) -> bytes:
@@ -27,19 +27,18 @@ def refusal(request_id: str | int | None, why: str) -> bytes:
 def is_alive(
     dial: Callable[[], socket.socket],
     connection: socket.socket,
-    fields: Mapping[bytes, bytes],
+    asking: bytes,
     within_s: float,
 ) -> bool:
-    """Whether the daemon at the end of ``connection`` says anything there, or that it lives."""
+    """Whether the daemon at the end of ``connection`` says anything there, or to ``asking``."""
     try:
         another = dial()
     except BlockingIOError:  # so many wait for it that nobody more can
         return False
     except OSError:  # it lets nobody in while it leaves, and finishes what it has begun
         return True
-    packed = b"\0".join([key + b"=" + value for key, value in fields.items()])
     try:
-        another.sendall(b"subcog/1 call status %d 2\n" % len(packed) + packed + b"{}")
+        another.sendall(asking)
         return bool(select.select([another, connection], [], [], within_s)[0])
     except OSError:  # it has just left
         return True

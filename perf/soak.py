@@ -125,7 +125,7 @@ class Agent:
         body = json.dumps(payload | more).encode()
         env = {b"CLAUDECODE": b"1", b"CLAUDE_PROJECT_DIR": bytes(self._project)}
         fields = client.describe(env) | {b"budget_ms": b"200"}
-        status, answer = self._exchange(client.pack(event, fields, body) + body)
+        status, answer = self._exchange(client.pack(f"hook {event}", fields, body) + body)
         if status == "unsettled" and spool.hints(body):
             note = spool.keep(event, fields, body, bytes(self._house.paths.data))
             return {"systemMessage": note}

@@ -319,10 +319,8 @@ class Tally:
         if self._count is None:
             return
         self._count += memories
-        with (
-            suppress(OSError),  # a full disk: what was noted before that stays true
-            open(self._file, "w", opener=private_opener) as note,
-        ):
+        # On a full disk nothing is noted, and so no loss is told.
+        with suppress(OSError), open(self._file, "w", opener=private_opener) as note:
             note.write(f"{_inode(self._path)} {self._count + self._missing}")
 
     def clear(self) -> None:

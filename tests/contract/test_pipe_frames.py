@@ -26,7 +26,7 @@ keys = st.sampled_from([b"version", b"id", b"project", b"cwd", b"client", b"sess
 
 @given(events, st.dictionaries(keys, values), st.binary(max_size=300))
 def test_pipe_writes_the_same_bytes(event, fields, body):
-    written = client.pack(event, fields, body) + body
+    written = client.pack(f"hook {event}", fields, body) + body
 
     decoded = {
         key.decode(): value.decode("utf-8", "surrogateescape") for key, value in fields.items()
@@ -36,7 +36,7 @@ def test_pipe_writes_the_same_bytes(event, fields, body):
 
 @given(events, st.dictionaries(keys, values), st.binary(max_size=300))
 def test_daemon_reads_what_the_pipe_writes(event, fields, body):
-    line, _, rest = client.pack(event, fields, body).partition(b"\n")
+    line, _, rest = client.pack(f"hook {event}", fields, body).partition(b"\n")
     head = read_head(line + b"\n")
 
     assert len(line) < MAX_LINE
