@@ -29,9 +29,11 @@ _LISTED_S = 3.0
 _MOST_RULES = 500
 _MAX_RULE_CHARS = 256
 _GENERATED = frozenset(
-    "node_modules bower_components vendor dist build target out coverage site-packages __pycache__"
-    " venv env".split()
+    "node_modules bower_components vendor site-packages __pycache__ venv".split()
 )
+_OFTEN_GENERATED = frozenset("dist build target out coverage env".split())
+"""Left out where no ``.gitignore`` says what is generated."""
+_SEEN_HIDDEN = frozenset(".github .gitlab .circleci .ci .devcontainer .husky".split())
 _SECRET = regex(
     r"\.env(?!\.(?:example|sample|template)$)(?:\..*)?|.*\.(?:pem|key|p12|pfx|jks|keystore)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519).*|\.?(?:secrets?|credentials?|htpasswd|netrc|pgpass)(?:\..*)?",
@@ -115,7 +117,8 @@ class Checkout:
         return self._listed[1]
 
     def _walk(self) -> Iterator[str]:
-        ignored = Ignored(self._rules())
+        rules = self._rules()
+        ignored, generated = Ignored(rules), _GENERATED if rules else _GENERATED | _OFTEN_GENERATED
         folders = [""]
         for folder in islice(folders, MOST_FOLDERS):  # they grow meanwhile
             for entry in _entries(self.top / folder):
@@ -123,7 +126,9 @@ class Checkout:
                     return
                 path = f"{folder}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if not _is_left_out(entry.name) and not ignored.matches(path, is_folder=True):
+                    is_hidden = entry.name.startswith(".") and entry.name not in _SEEN_HIDDEN
+                    is_left_out = is_hidden or entry.name in generated
+                    if not is_left_out and not ignored.matches(path, is_folder=True):
                         folders.append(f"{path}/")
                     continue
                 is_file = entry.is_file(follow_symlinks=False) and may_be_read(path)
@@ -170,10 +175,6 @@ def _any_of(rules: Iterable[str]) -> re.Pattern[str]:
 def may_be_read(path: str) -> bool:
     """Whether a file called so is read at all: not where secrets are kept, or git's own."""
     return is_inside(path) and _SECRET.fullmatch(PurePosixPath(path).name) is None
-
-
-def _is_left_out(name: str) -> bool:
-    return name in _GENERATED or (name.startswith(".") and name != ".github")
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -1,7 +1,8 @@
 """The normal form of code: its tokens and how they belong together, without format and comments.
 
 What a formatter changes leaves it as it is: white space, comments, docstrings, quotes, trailing
-commas, semicolons that stand at the end, parentheses that only group, the order of imports.
+commas, semicolons that stand at the end, parentheses that only group, strings that are joined,
+braces around the one expression of an arm or a closure, how imports are ordered and grouped.
 Anything else changes it, white space within a string among it. The form is made of tokens and of
 brackets around those of one node, so that it holds few names of a grammar.
 """
@@ -14,20 +15,22 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ...config.patterns import regex
-from .languages import GRAMMARS, PYTHON, Grammar, is_typescript
+from .languages import GRAMMARS, PYTHON, RUST, Grammar, is_typescript
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-VERSION = "1"
+VERSION = "2"
 """Of the normal form; digests of another one are not compared."""
 
 _OPEN, _CLOSE, _MARK = "\x01", "\x02", "\x03"
 _CLOSERS = frozenset(") ] } >".split())
 _BRACKETS = frozenset("( )".split())
+_BRACES = frozenset("{ }".split())
 _GAP = b" \t\r\n\\\f\x0b"
 _PREFIX = regex(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 _QUOTE_ESCAPE = regex(r"\\(.)", re.DOTALL)
+_OF_IMPORTS = frozenset(("import", "from", "use", ",", "{", "}", "(", ")", _OPEN, _CLOSE))
 _IDENTIFIER = regex(r"[A-Za-z_$][\w$]*")
 _ZEROS = regex(r"(\.(?:\d*[1-9])?)0+(?=e|$)")
 _KEYED = frozenset("pair property_signature public_field_definition enum_assignment".split())
@@ -56,19 +59,20 @@ def code_form(nodes: Sequence[Node], data: bytes, suffix: str) -> list[str]:
 
 
 def file_form(root: Node, data: bytes, suffix: str) -> list[str]:
-    """The normal form of a whole file, its imports first and sorted. Raises ``RecursionError``.
+    """The normal form of a whole file, what it imports first. Raises ``RecursionError``.
 
-    The name of its package says where it is, and is left out.
+    The name of its package says where it is, and is left out. Imports are the set of their words:
+    it is the same whether one line imports two names or two lines one each.
     """
     grammar = GRAMMARS[suffix]
-    imports: list[str] = []
+    imports: set[str] = set()
     out: list[str] = []
     for node in root.children:
         if node.type in _WHERE:
             continue
         form = code_form([node], data, suffix)
         if node.type in grammar.imports:
-            imports += sorted(form)
+            imports.update(token for token in form if token not in _OF_IMPORTS)
         else:
             out += form
     return [*sorted(imports), *out]
@@ -89,6 +93,8 @@ class _Writer:
         if self._is_left_out(node, kind):
             return 0
         if kind in self._grammar.strings and self._write_string(node):
+            return 1
+        if kind == "concatenated_string" and self._write_joined(node):
             return 1
         if not node.child_count or kind in self._grammar.whole:
             return self._write_leaf(node, kind)
@@ -151,13 +157,13 @@ class _Writer:
                 token = child.type
                 if token in _CLOSERS:
                     count -= self._drop_comma(node, kind)
-                if token in separators or self._is_format(node, kind, number, token):
+                if token in separators or self._is_format(node, kind, number, child):
                     continue
             elif self._write_parameter(child, kind):
                 count += 1
                 continue
             count += self.write(child)
-        if kind == "match_arm" and self.out[-1] == ",":
+        if kind in _ENDED_BY_COMMA and self.out[-1] == ",":
             self.out.pop()
             count -= 1
         return count + self._write_gap(end, node.end_byte)
@@ -173,12 +179,15 @@ class _Writer:
         table = self._grammar.separators
         return table[kind] if kind in table else table.get("", frozenset())
 
-    def _is_format(self, node: Node, kind: str, number: int, token: str) -> bool:
+    def _is_format(self, node: Node, kind: str, number: int, child: Node) -> bool:
         """Whether a token only groups, or stands there for the eye."""
+        token = child.type
         if token in _BRACKETS:
             if kind in self._grammar.unwrapped:
                 return node.named_child_count > 0
             return kind == "argument_list" and _is_bare_class(node)
+        if self._grammar is RUST and token in _BRACES | {";"}:
+            return _is_rust_format(node, kind, token)
         return number == 0 and token in {"|", "&"} and kind in _ALTERNATIVES
 
     def _drop_comma(self, node: Node, kind: str) -> int:
@@ -237,6 +246,20 @@ class _Writer:
         self.out.append(_CLOSE)
         return True
 
+    def _write_joined(self, node: Node) -> bool:
+        """Strings one behind another, as the one that they are; whether they are as plain."""
+        texts = [self._text(each.start_byte, each.end_byte) for each in node.children]
+        marks = [_PREFIX.match(text) for text in texts]
+        if any(mark is None or mark[1] for mark in marks):
+            return False
+        bodies = (
+            text[mark.end() : -len(mark[2])]
+            for text, mark in zip(texts, marks, strict=True)
+            if mark is not None
+        )
+        self.out.append('"' + "".join(self._unescaped(body, "") for body in bodies))
+        return True
+
     def _unescaped(self, body: str, prefix: str) -> str:
         return body if "r" in prefix else _QUOTE_ESCAPE.sub(_bare_quote, body)
 
@@ -254,6 +277,9 @@ class _Writer:
 
 _ENDS = frozenset(("string_start", "string_end"))
 _NOTHING_DONE = frozenset(("string", "concatenated_string"))
+_ENDED_BY_COMMA = frozenset(("match_arm", "where_clause"))
+_OF_ONE_EXPRESSION = frozenset(("match_arm", "closure_expression"))
+_STATEMENTS = ("_statement", "_declaration", "_item", "comment")
 _JSX_SPACE = frozenset(('{" "}', "{' '}"))
 
 
@@ -264,6 +290,16 @@ def _bare_quote(escape: re.Match[str]) -> str:
 def _stands_alone(node: Node) -> bool:
     """Whether a semicolon is a statement that does nothing, and no part of a ``for``."""
     return node.parent is None or node.parent.type != "for_statement"
+
+
+def _is_rust_format(node: Node, kind: str, sign: str) -> bool:
+    """Braces around the one expression of an arm or a closure, and the semicolon of a return."""
+    if sign == ";":
+        return kind == "expression_statement" and node.children[0].type == "return_expression"
+    if kind != "block" or node.parent is None or node.parent.type not in _OF_ONE_EXPRESSION:
+        return False
+    inner = node.named_children
+    return len(inner) == 1 and not inner[0].type.endswith(_STATEMENTS)
 
 
 def _is_bare_class(node: Node) -> bool:

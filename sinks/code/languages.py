@@ -99,6 +99,7 @@ GO = Grammar(
     ),
     functions=_words("function_declaration method_declaration func_literal"),
     imports=_words("import_declaration"),
+    unwrapped=_words("parenthesized_expression"),
     separators={"": _words(";"), "for_clause": frozenset()},
     whole=_words("interpreted_string_literal raw_string_literal rune_literal"),
 )

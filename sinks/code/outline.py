@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePosixPath
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ...config.patterns import regex
 from . import settings
 from .definitions import definitions
 from .forms import code_form, digest_of, file_form
@@ -28,10 +30,16 @@ FAMILIES: tuple[frozenset[str], ...] = (
 """Suffixes between which code moves; any other stays as it is."""
 
 _SLASHES = frozenset(
-    ".c .h .cc .cpp .hpp .cs .swift .kt .kts .scala .php .dart .m .css .scss .vue .svelte".split()
+    ".c .h .cc .cpp .hpp .cs .swift .kt .kts .scala .php .dart .m .css .scss .vue .svelte .proto"
+    " .groovy .gradle .ts .mts .cts .tsx .jsx .js .mjs .cjs .go .rs .java".split()
 )
-_HASHES = frozenset(".sh .bash .zsh .rb .pl .r .ex .exs .conf .tf .hcl .properties .mk".split())
+_HASHES = frozenset(
+    ".py .pyi .sh .bash .zsh .rb .pl .r .ex .exs .conf .tf .hcl .properties .mk .yaml .yml .toml"
+    " .cfg .cmake .ps1 .nix .jl .graphql .gql .dockerfile".split()
+)
 _DASHES = frozenset(".sql .lua .hs".split())
+_LISTS = regex(r"(?:requirements|constraints|CMakeLists)[\w.-]*\.txt")
+"""Files of which the suffix does not tell that ``#`` begins a comment; so do those without one."""
 _BROKEN = "\x03broken"
 _WORD_BEFORE = r"(?<![\w$])"
 _WORD_AFTER = r"(?![\w$])"
@@ -68,7 +76,7 @@ class Outline:
         return digest_of(self._form())
 
     def has_substance(self) -> bool:
-        """Whether two files with this form would not be alike by chance."""
+        """Whether two files with this form would hardly be alike by chance."""
         return len(self._form()) + len(self._by_name) >= 8
 
     def digest_of(self, name: str) -> str:
@@ -96,6 +104,7 @@ class Outline:
 def outline(path: str, data: bytes) -> Outline:
     """Read ``data``, which is the file called ``path``. Never raises for what is in it."""
     suffix = suffix_of(path)
+    data = data.removeprefix(BOM_UTF8)
     try:
         if suffix in GRAMMARS:
             return _of_code(data, suffix) or _of_lines(path, data)
@@ -170,7 +179,7 @@ def _of_code(data: bytes, suffix: str) -> Outline | None:
         for one in definitions(root, suffix)
     ]
     if root.has_error:
-        return Outline(pieces, partial(_lines, suffix, data), is_whole=False)
+        return Outline(pieces, partial(_lines, f"code{suffix}", data), is_whole=False)
     return Outline(pieces, partial(_form_of_file, root, data, suffix), is_whole=True)
 
 
@@ -180,14 +189,14 @@ def _form_of(nodes: Sequence[Node], data: bytes, suffix: str) -> Sequence[str]:
         form = code_form(nodes, data, suffix)
         return [*form, _BROKEN] if any(node.has_error for node in nodes) else form
     except RecursionError:
-        return _lines(suffix, data[nodes[0].start_byte : nodes[-1].end_byte])
+        return _lines(f"code{suffix}", data[nodes[0].start_byte : nodes[-1].end_byte])
 
 
 def _form_of_file(root: Node, data: bytes, suffix: str) -> Sequence[str]:
     try:
         return file_form(root, data, suffix)
     except RecursionError:
-        return _lines(suffix, data)
+        return _lines(f"code{suffix}", data)
 
 
 def _of_settings(found: list[settings.Setting]) -> Outline:
@@ -204,13 +213,13 @@ def _all_said(found: list[settings.Setting]) -> tuple[str, ...]:
 
 
 def _of_lines(path: str, data: bytes) -> Outline:
-    return Outline((), partial(_lines, suffix_of(path), data), is_whole=False)
+    return Outline((), partial(_lines, path, data), is_whole=False)
 
 
-def _lines(suffix: str, data: bytes) -> tuple[str, ...]:
+def _lines(path: str, data: bytes) -> tuple[str, ...]:
     """The lines without what surrounds them, and without those that are empty or comments."""
-    text = data.decode("utf-8", "replace")
-    return tuple(line for line in _spaced(text) if not line.startswith(_comment(suffix)))
+    text, comment = data.decode("utf-8", "replace"), _comment(path)
+    return tuple(line for line in _spaced(text) if not line.startswith(comment))
 
 
 def _spaced(text: str) -> Iterator[str]:
@@ -219,9 +228,10 @@ def _spaced(text: str) -> Iterator[str]:
             yield spaced
 
 
-def _comment(suffix: str) -> str | tuple[str, ...]:
-    if suffix in _SLASHES:
+def _comment(path: str) -> str | tuple[str, ...]:
+    suffix, name = suffix_of(path), PurePosixPath(path).name
+    if suffix in _SLASHES or name == "Jenkinsfile":
         return ("//", "/*", "*")
-    if suffix in _HASHES:
+    if suffix in _HASHES or not suffix or _LISTS.fullmatch(name):
         return "#"
     return "--" if suffix in _DASHES else ("\0",)

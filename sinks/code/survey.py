@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -85,17 +85,32 @@ def is_code(path: str) -> bool:
     return suffix_of(path) in GRAMMARS
 
 
-def find_file(checkout: Checkout, path: str, digest: str, *, late: Late) -> str:
-    """The file that has the ``digest`` which the one at ``path`` had; "" if none was found."""
+def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: Late) -> str:
+    """The file that has the ``digest`` which the one at ``path`` had; "" if none was found.
+
+    Short files may be alike by chance: one of them is it by its name too, or where nothing was like
+    it before (no ``twins``) and it alone is now.
+    """
     related = [each for each in checkout.files() if each != path and are_related(each, path)]
+    short: list[str] = []
     for each in _likeliest(checkout, related, path)[:MOST_COMPARED]:
         if late():
             return ""
-        if (data := checkout.read_listed(each)) is not None:
-            found = outline(each, data)
-            if found.digest() == digest and found.has_substance():
+        if (data := checkout.read_listed(each)) is None:
+            continue
+        found = outline(each, data)
+        if found.digest() == digest:
+            if found.has_substance():
                 return each
-    return ""
+            short.append(each)
+    named = namesakes(short, path) or (short if twins == 0 else [])
+    return named[0] if len(named) == 1 else ""
+
+
+def namesakes(paths: Iterable[str], path: str) -> list[str]:
+    """Those of ``paths`` in other folders whose files are called as the one at ``path``."""
+    name = PurePosixPath(path).name
+    return [each for each in paths if each != path and PurePosixPath(each).name == name]
 
 
 def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: Late) -> int:

@@ -419,3 +419,66 @@ def test_a_long_group_of_constants_that_count_is_read_in_linear_memory():
     found = list(definitions(tree.root_node, ".go"))
     assert len(found) == 5_001
     assert sum(len(one.nodes) for one in found) <= 2 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.py", 'x = "one " "two"\n', 'x = "one two"\n'),
+        ("a.py", "raise E(\n    'a'\n    'b'\n)\n", 'raise E("ab")\n'),
+        ("a.py", "import os, sys\nx = 1\n", "import os\nimport sys\n\nx = 1\n"),
+        ("a.py", "from a import c, b\nx = 1\n", "from a import b\nfrom a import c\nx = 1\n"),
+        (
+            "a.go",
+            "package a\nfunc f() { if (t > 4) { g() } }\n",
+            "package a\n\nfunc f() {\n\tif t > 4 {\n\t\tg()\n\t}\n}\n",
+        ),
+        (
+            "a.rs",
+            "fn f() { match x { 0 => { 0 } _ => 1 } }\n",
+            "fn f() {\n    match x {\n        0 => 0,\n        _ => 1,\n    }\n}\n",
+        ),
+        ("a.rs", "fn f() { g(|c| { c * 2 }) }\n", "fn f() {\n    g(|c| c * 2)\n}\n"),
+        (
+            "a.rs",
+            "fn f<T>() where T: A { return x }\n",
+            "fn f<T>()\nwhere\n    T: A,\n{\n    return x;\n}\n",
+        ),
+        ("a.json", '{"a": 1}\n', '\ufeff{"a": 1}\n'),
+        ("Dockerfile", "FROM a\n# one\nRUN b\n", "FROM a\n# two\nRUN b\n"),
+        ("requirements.txt", "a==1 \n", "# why\na==1\n"),
+        ("api.proto", "// one\nmessage A {}\n", "message A {}\n"),
+        ("chart.yaml", "{{ if a }}\n# one\nb: c\n", "{{ if a }}\nb: c\n"),
+        ("broken.py", "def f(:\n    # one\n    x\n", "def f(:\n    x\n"),
+    ],
+)
+def test_what_a_formatter_or_a_remark_changes_says_nothing(path, before, after):
+    was, now = outline(path, before.encode()), outline(path, after.encode())
+    assert was.digest() == now.digest()
+    assert [was.digest_of(name) for name in was.names] == [
+        now.digest_of(name) for name in now.names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.py", 'x = "one " "two"\n', 'x = "one" "two"\n'),
+        ("a.py", 'x = "one", "two"\n', 'x = "one" "two"\n'),
+        ("a.py", "import os, sys\n", "import os\n"),
+        (
+            "a.go",
+            "package a\nfunc f() { return (a + b) * c }\n",
+            "package a\nfunc f() { return a + (b * c) }\n",
+        ),
+        (
+            "a.rs",
+            "fn f() { match x { 0 => { g(); } _ => 1 } }\n",
+            "fn f() { match x { 0 => g(), _ => 1 } }\n",
+        ),
+        ("a.rs", "fn f() { g(x); }\n", "fn f() { g(x) }\n"),
+        ("notes.txt", "# one\na\n", "# two\na\n"),
+    ],
+)
+def test_what_means_something_else_has_another_digest(path, before, after):
+    assert outline(path, before.encode()).digest() != outline(path, after.encode()).digest()

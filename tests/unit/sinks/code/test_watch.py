@@ -200,6 +200,53 @@ async def test_a_twin_is_no_place_to_move_to(project):
     assert await state(code, project, *anchors) == "gone"
 
 
+SHORT = "#!/bin/sh\nexec ring\n"
+
+
+async def short_file(root, path="bin/bell.sh"):
+    """A file of two lines, a watch, and the anchor of a memory that names it."""
+    (root / path).parent.mkdir(exist_ok=True)
+    (root / path).write_text(SHORT)
+    code = watching()
+    return code, await code.anchors(f"The file {path} is checked by the auditor", str(root))
+
+
+@pytest.mark.parametrize("path", ["scripts/bell.sh", "bin/chime.sh"])
+async def test_a_short_file_that_moved_is_found(tmp_path, path):
+    code, anchors = await short_file(tmp_path)
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / "bin/bell.sh").rename(tmp_path / path)
+    assert await state(code, tmp_path, *anchors) == "moved"
+
+
+async def test_of_several_short_files_that_are_alike_none_is_the_one_that_moved(tmp_path):
+    code, anchors = await short_file(tmp_path)
+    (tmp_path / "bin/bell.sh").unlink()
+    for name in ("one.sh", "two.sh"):
+        (tmp_path / name).write_text(SHORT)
+    assert await state(code, tmp_path, *anchors) == "gone"
+
+
+@pytest.mark.parametrize(("others", "became"), [(1, "changed"), (2, "gone")])
+async def test_a_file_that_moved_and_was_changed_is_known_by_its_name(tmp_path, others, became):
+    code, anchors = await short_file(tmp_path)
+    (tmp_path / "bin/bell.sh").unlink()
+    for number in range(others):
+        (tmp_path / f"to{number}").mkdir()
+        (tmp_path / f"to{number}/bell.sh").write_text(SHORT + "exit 1\n")
+    assert await state(code, tmp_path, *anchors) == became
+
+
+@pytest.mark.parametrize("folder", ["build", "target", ".circleci"])
+async def test_a_folder_that_git_does_not_ignore_is_a_place_to_move_to(project, folder):
+    (project / ".gitignore").write_text("*.pyc\n")
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    (project / folder).mkdir()
+    (project / "rates.py").rename(project / folder / "rates.py")
+    assert await state(code, project, *anchors) == "moved"
+
+
 async def test_a_name_that_is_defined_twice_has_no_anchor(project):
     (project / "copy.py").write_text(CODE + "# other\n")
     assert await watching().anchors("load_rates() is slow", str(project)) == ()
