@@ -213,8 +213,8 @@ def _choose(
     take = partial(
         take,
         [one for one in candidates if one.memory.id not in refused],
-        floor=context.min_relevance,
-        beside=least,
+        floor=0.0 if event.enriched.looked_up else context.min_relevance,
+        beside=0.0 if event.enriched.looked_up else least,
         ceiling=ceiling(event.intent.confidence_percent if event.intent else 0, context),
     )
     choice = take()

@@ -140,7 +140,7 @@ class Daemon:
                 await self._leaving.wait()
                 await self._finish(tasks)
         finally:
-            self._entrance.activity.save()
+            self._note_activity()
             await self._app.unload()
             self._unlisten()
             _log.info("exited")
@@ -180,7 +180,12 @@ class Daemon:
         """Save now and then which hooks came; losing the last seconds of that does no harm."""
         while True:
             await anyio.sleep(ACTIVITY_SAVE_S)
-            await anyio.to_thread.run_sync(self._entrance.activity.save)
+            await anyio.to_thread.run_sync(self._note_activity)
+
+    def _note_activity(self) -> None:
+        """Save it, unless home was moved away: what is written then would make the old one anew."""
+        if self._lock.is_in_place():
+            self._entrance.activity.save()
 
     async def _keep_listening(self, tasks: TaskGroup) -> None:
         """Make the socket again where it was removed, and the directory that it was in.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,10 @@ _LOCKS = {
     "bun.lock": "bun",
     "bun.lockb": "bun",
     "package-lock.json": "npm",
+    "pnpm-workspace.yaml": "pnpm",
 }
 _PYTHON_LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm"}
+_MOST_ABOVE = 8
 _VERSION = regex(r"\s[<>=~^v]{0,3}\d.*", re.DOTALL)
 _MAJOR = regex(r"(\d{1,4})(?:\.|\b)")
 _REQUIREMENT = regex(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
@@ -158,10 +161,23 @@ def _node(root: Path, look: Look) -> ProjectFacts:
 
 
 def _node_manager(root: Path, look: Look, package: Mapping[str, Any]) -> str:
-    named = str(package.get("packageManager", "")).partition("@")[0]
-    if named in {"npm", "pnpm", "yarn", "bun"}:
-        return named
-    return _first(name for lock, name in _LOCKS.items() if look.exists(root / lock))
+    """What the package itself tells, or the nearest folder above: a workspace has one for all."""
+    for folder in _up_to_top(root, look):
+        if folder != root:
+            package = _json(look.text(folder / "package.json", _MAX_BYTES))
+        named = str(package.get("packageManager", "")).partition("@")[0]
+        if named in {"npm", "pnpm", "yarn", "bun"}:
+            return named
+        if lock := _first(name for lock, name in _LOCKS.items() if look.exists(folder / lock)):
+            return lock
+    return ""
+
+
+def _up_to_top(root: Path, look: Look) -> Iterator[Path]:
+    """``root``, and the folders above it up to the top of the repository that it is in."""
+    above = (root, *islice(root.parents, _MOST_ABOVE))
+    top = next((at for at, folder in enumerate(above) if look.exists(folder / ".git")), 0)
+    yield from above[: top + 1]
 
 
 def _python(root: Path, look: Look) -> ProjectFacts:
@@ -171,7 +187,12 @@ def _python(root: Path, look: Look) -> ProjectFacts:
     project, tools = _table(document, "project"), _table(document, "tool")
     poetry = _table(tools, "poetry")
     needs = _python_needs(document, project, poetry)
-    manager = _first(name for lock, name in _PYTHON_LOCKS.items() if look.exists(root / lock))
+    manager = _first(
+        name
+        for folder in _up_to_top(root, look)
+        for lock, name in _PYTHON_LOCKS.items()
+        if look.exists(folder / lock)
+    )
     runner = f"{manager} run " if manager else ""
     version = _word(project.get("requires-python")).removeprefix(">=")
     tested = "pytest" in needs or "pytest" in tools

@@ -256,6 +256,7 @@ class _Line(Struct):
 
 class _Said(Struct):
     content: Raw = NULL
+    model: str | None = ""
 
 
 class _Block(Struct):
@@ -269,6 +270,8 @@ class _Block(Struct):
     is_error: bool | None = None
 
 
+# What Claude Code answers itself: "No response requested.", an error of the API.
+_NO_MODEL = "<synthetic>"
 # A text that is one block from its beginning to its end, whatever is in it.
 _ADDED = regex(rf"\s*<({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
 
@@ -305,7 +308,10 @@ def _claude(line: _Line) -> Message | None:
     if line.isMeta or line.isCompactSummary or line.isVisibleInTranscriptOnly:
         return None
     role: Literal["user", "assistant"] = "user" if line.type == "user" else "assistant"
-    blocks = _claude_blocks(_saids.decode(line.message).content)
+    message = _saids.decode(line.message)
+    if message.model == _NO_MODEL:
+        return None
+    blocks = _claude_blocks(message.content)
     results = tuple(_claude_result(block) for block in blocks if block.type == "tool_result")
     said = [block.text for block in blocks if block.type == "text"]
     calls = tuple(tool_call(b.id, b.name, b.input) for b in blocks if b.type == "tool_use")

@@ -17,6 +17,7 @@ from ...bus.values import NAMESPACES, TO_DO
 from ...config.linear_model import LinearModel
 from ...config.patterns import regex
 from ..statements.statement import Statement, sentences_of
+from ..statements.waits import is_held_up
 from .features import look
 
 WEIGHTS: Final = Path(__file__).with_name("namespaces.json")
@@ -71,7 +72,10 @@ def remembered_as(text: str) -> str:
     """The namespace of what is marked with ``[remember]`` and no name: ``DEFAULT``.
 
     Where ``text`` surely says that something is in the way it is a blocker: a greeting tells those.
+    The form says so ("we cannot … until …"), or the model does.
     """
+    if is_held_up(text[:READ_CHARS]) and not _gives_up(text):
+        return "blockers"
     chances = _model().probabilities((name, 1.0) for name in features(text))
     blocks = dict(zip(_model().outputs, chances, strict=True))["blockers"] >= SURELY
     return "blockers" if blocks and not _gives_up(text) else DEFAULT

@@ -18,6 +18,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
@@ -39,7 +40,7 @@ from .task_prose import (
     verdict_of,
     with_cause,
 )
-from .task_turns import Spoken, goes_on, stems_in, stems_of, wanted
+from .task_turns import Spoken, asks_reason, goes_on, stems_in, stems_of, wanted
 
 MAX_TEXT_CHARS = 200_000
 """A longer message was pasted or generated, and is not read."""
@@ -67,11 +68,6 @@ _TESTS = regex(
 _NEXT_COMMAND = regex(r"(?:;|&&?|\|\|?|\n)\s*")
 _FAILED = regex(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
 _INTERRUPTED = regex(r"\[Request interrupted by user")
-_ASKS_REASON = regex(
-    r"\b(?:why|how come|(?:the|its|root) (?:cause|reason)|what (?:was|went|caused|did you"
-    r" (?:do|change)))\b",
-    re.IGNORECASE,
-)
 _VERDICTS = {
     "works": "the user said so",
     "fails": "the user said so",
@@ -88,7 +84,7 @@ class Work(Struct, kw_only=True):
 
     ``closing`` is what the agent said last of it, ``heard`` the stems of its last words at all,
     ``offers`` whether they end with an offer of something else. ``tells`` says whether an answer is
-    about what was done: since the user's last words something was, they ask for the reason, or it
+    about what was done: since the user's last words something was, they ask for its reason, or it
     was interrupted. ``concluded`` is what was told of cause and fix, ``cause`` what goes before a
     fix that is told alone, ``told`` the first sentence of an earlier answer. ``verdict`` is the
     user's own on what was done so far, or empty. ``said_at_ms`` is when it was asked for first, 0
@@ -202,7 +198,7 @@ def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
         work.verdict = kept if is_of_offer else said or kept
         work.told = _told(work)
         work.cause = "" if work.verdict in ("fails", "undone") else work.cause or work.told
-        work.tells = work.interrupted or _ASKS_REASON.search(text) is not None
+        work.tells = work.interrupted or asks_reason(text, _told_of(work))
         work.interrupted = False
         return work
     asked = cut(asked_for(wanted(text)), MAX_ASKED_CHARS)
@@ -220,6 +216,13 @@ def _spoken(work: Work) -> Spoken:
         told=stems_of(work.closing) | work.heard,
         is_begun=work.is_worth_recording,
     )
+
+
+def _told_of(work: Work) -> Spoken:
+    """What was spoken of that is certainly of ``work``: no question beside it, nor its answer."""
+    spoken = _spoken(work)
+    told = stems_of(f"{work.closing} {work.told} {work.concluded}")
+    return replace(spoken, said=stems_of(work.asked), told=told)
 
 
 def _note_progress(work: Work) -> None:

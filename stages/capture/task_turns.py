@@ -70,6 +70,18 @@ _REPORTS_TROUBLE = regex(
     r"|do(?:es)? ?n.?t|not work|lost)",
     re.IGNORECASE,
 )
+_ASKS_REASON = regex(
+    r"\b(?:why|how come|(?:the|its|root) (?:cause|reason)|what (?:was|went|caused|did you"
+    r" (?:do|change)))\b",
+    re.IGNORECASE,
+)
+# "Why does it fail" asks of what is being done, "why did you …" of what was.
+_ASKS_OF_IT = regex(
+    r"\b(?:why|how come|reason|what caused)\b(?:[,\s]+(?:exactly|for|the hell))?\s+"
+    r"(?:(?:is|was|are|were|do|does|did|has|had|would|should)(?:n['\u2019]?t)?\s+)?"
+    r"(?:it|this|these|those|they|that(?!\s+\w+\s+\w))\b|\bdid(?:n['\u2019]?t)? you\b",
+    re.IGNORECASE,
+)
 _BRINGS_UP = regex(
     r"(?:\w+[!.,]*\s+){0,2}?there(?:'s| is| are| was) (?:an?|another|some)\b", re.IGNORECASE
 )
@@ -162,6 +174,21 @@ def goes_on(text: str, task: Spoken) -> bool:
         return _takes_up(text, stems, task)
     least = 1 if verdict else _SHARED_STEMS
     return not stems or bool(stems & task.named) or len(stems & task.said) >= least
+
+
+def asks_reason(text: str, task: Spoken) -> bool:
+    """Whether the prompt ``text`` asks why ``task`` is as it is, or what was done in it.
+
+    A question with words of its own that were not said of the task asks the reason of another
+    thing: "why is the sky blue?"
+    """
+    if _ASKS_REASON.search(text) is None:
+        return False
+    asked = searched_words(_ASKS_REASON.sub(" ", text))
+    own = {one for one in asked if one[:_STEM_CHARS] not in _COMMON}
+    if _ASKS_OF_IT.search(text) or all(map(_REPORTS_TROUBLE.search, own)):
+        return True
+    return bool(stems_in(own) & task.known or own & searched_words(task.asked))
 
 
 def _points_back(order: list[str], task: Spoken) -> bool:

@@ -133,7 +133,7 @@ async def recollect(
 async def _of_span(
     asked: Retrospect, span: Span, prompt: PromptSubmitted, hindsight: Hindsight, limit: int
 ) -> tuple[Memory, ...]:
-    """The memories of ``span``, and the records of tasks that went on in it."""
+    """The memories of ``span``, the records of tasks that went on in it, and what outdates any."""
     made, scopes = hindsight.chronicle.made, prompt.place.readable
     found = await made(scopes, limit=limit, namespaces=asked.namespaces, within=span)
     if not asked.namespaces or "tasks" in asked.namespaces:
@@ -141,6 +141,8 @@ async def _of_span(
         known = {memory.id for memory in found}
         went_on = [one for one in tasks if span.since <= one.updated_at < span.until]
         found += tuple(one for one in went_on if one.id not in known)
+    if found:
+        found = tuple(_with_newer(found, await made(scopes, limit=_MOST_READ)))
     return tuple(sorted(found, key=lambda one: (_moment(one, span), one.id), reverse=True))[:limit]
 
 
@@ -271,6 +273,7 @@ async def _whole(
     made, place = hindsight.chronicle.made, prompt.place
     scopes = place.readable if asked.namespaces else (place.project,)
     namespaces = asked.namespaces or tuple(OF_THE_WHOLE)
+    every = await made(scopes, limit=_MOST_READ)
     newest = await made(scopes, limit=_MOST_READ, namespaces=namespaces)
     used = await made(scopes, limit=_MOST_READ, namespaces=namespaces, by_use=True)
     telling = _telling(newest, used)
@@ -280,24 +283,26 @@ async def _whole(
             one for one in telling if is_open(one, now) and not is_finished_later(one, newest)
         ]
     if asked.namespaces:
-        return tuple(_with_newer(_diverse(telling, limit), telling, newest))
+        return tuple(_with_newer(_diverse(telling, limit), every, telling))
     several = (
         _diverse([one for one in telling if one.namespace == namespace], most)
         for namespace, most in OF_THE_WHOLE.items()
     )
-    return tuple(_with_newer(list(chain.from_iterable(several)), telling, newest))
+    return tuple(_with_newer(list(chain.from_iterable(several)), every, telling))
 
 
 def _with_newer(
-    chosen: Sequence[Memory], telling: Sequence[Memory], newest: Sequence[Memory]
+    chosen: Sequence[Memory], newest: Sequence[Memory], others: Sequence[Memory] = ()
 ) -> list[Memory]:
-    """``chosen``, and before each what contradicts it: the two share too many words for both.
+    """``chosen``, and before each what contradicts it, of whatever namespace and time.
 
-    That was noted of any of ``telling``; by their words the ``newest`` few are compared.
+    That was noted of any of the ``newest`` and the ``others``; by their words the first few of both
+    are compared.
     """
     ids = {memory.id for memory in chosen}
-    linked = [one for one in telling if one.contradicts in ids]
-    every = {one.id: one for one in (*chosen, *linked, *newest[:_MOST_COMPARED])}
+    linked = [one for one in (*newest, *others) if one.contradicts in ids]
+    compared = (*newest[:_MOST_COMPARED], *others[:_MOST_COMPARED])
+    every = {one.id: one for one in (*chosen, *linked, *compared)}
     newer = contradictions(every.values())
 
     def line(id_: str) -> Iterator[str]:

@@ -50,15 +50,23 @@ class Packed(Struct, frozen=True):
     refused: dict[str, str]
 
 
-def pack(offers: Sequence[Offer], *, ceiling: int, budget: Budget, now: datetime) -> Packed:
+def pack(
+    offers: Sequence[Offer],
+    *,
+    ceiling: int,
+    budget: Budget,
+    now: datetime,
+    in_order: bool = False,
+) -> Packed:
     """Pack at most ``ceiling`` of ``offers`` (most valuable first) into ``budget``.
 
     The best ``ceiling`` compete by value per token and the others stand in where one of them did
-    not fit. What does not fit is skipped; a shorter note of it is tried first.
+    not fit. What does not fit is skipped; a shorter note of it is tried first. With
+    ``in_order`` the first come first, however long: of what happened at a time, the newest.
     """
     packer = _Packer(budget, now)
     refused: dict[str, str] = {}
-    for offer in _by_density(offers, ceiling, packer):
+    for offer in offers if in_order else _by_density(offers, ceiling, packer):
         if len(packer.notes) >= ceiling:
             refused[offer.id] = f"over the ceiling of {ceiling}"
         elif not packer.take(offer):

@@ -102,7 +102,7 @@ def choose(
     offers = [
         Offer(c.memory.id, c.value, partial(notes, c, instructed)) for c in _distinct(news, why)
     ]
-    packed = pack(offers, ceiling=ceiling, budget=budget, now=now)
+    packed = pack(offers, ceiling=ceiling, budget=budget, now=now, in_order=not floor)
     by_id = {c.memory.id: c for c in fresh}
     why |= {id_: f"{why[id_]}; {said}" for id_ in packed.ids if (said := denied(by_id[id_]))}
     return Choice(

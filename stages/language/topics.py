@@ -28,6 +28,9 @@ _ASKS = regex(
 )
 _POINTS = regex(r"\b(?:it|this|that|these|those|them|again)\b|\d", re.IGNORECASE)
 _SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
+_JUDGES = word_list("small_talk") | word_list("leads_in") | word_list("judgements")
+# "Where is it" and "why?" ask for a fact, "is it done?" and "what do you think?" for a judgement.
+_ASKS_A_FACT = regex(r"\b(?:where|why|which|who|whose|when)\b")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset("to i we you one they can could should would might must not and".split())
 
@@ -48,12 +51,14 @@ def names_a_subject(text: str) -> bool:
     """Whether a prompt asks, or says what it is about. English is told apart.
 
     "Run it again", "set the timeout to 30" and "thanks for everything" are about what was just
-    done: one word is enough only where nothing points at that.
+    done: one word is enough only where nothing points at that. So are "is it done?" and "what do
+    you think?".
     """
-    if "?" in text or len(text) > _SHORT_CHARS or language_of(text) != ENGLISH:
+    if len(text) > _SHORT_CHARS or language_of(text) != ENGLISH or CODE_NAME.search(text):
         return True
-    if _ASKS.search(fold(text)) or CODE_NAME.search(text):
-        return True
+    if "?" in text or _ASKS.search(fold(text)):
+        asks_a_fact = _ASKS_A_FACT.search(fold(text)) is not None
+        return asks_a_fact or not _JUDGES.issuperset(map(fold, retrieval_words(text)))
     own = own_words(text)
     named = len(set(own[1:] if own and own[0] in ORDER_VERBS else own))
     return named > (1 if _POINTS.search(text) else 0)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from math import log1p
 
 from msgspec.structs import replace
@@ -70,6 +70,14 @@ _GOODBYE = regex(
     r"\W*(?:(?:ok(?:ay)?|great|good|nice|perfect)\W+)?(?:thanks?|thx|cheers|(?:good ?)?bye)\b",
     re.IGNORECASE,
 )
+_KNOWS_NOT = regex(
+    r"\b(?:(?:do|does|did) ?n[o'\u2019]t (?:know|remember|recall)|no (?:idea|clue)"
+    r"|not (?:sure|aware)"
+    r"|(?:can ?not|can['\u2019]t|could ?n[o'\u2019]t) (?:find|tell|see|say|answer)"
+    r"|(?:found|find|is|see|have|has|says?) (?:nothing|no (?:notes?|records?|mention|hints?)))\b",
+    re.IGNORECASE,
+)
+_SHORT_ANSWER_CHARS = 300
 # "No wait, scrap that, the audit needs the single commits".
 _TAKES_BACK = regex(
     rf"\W*(?:(?:{HESITATES}|ok(?:ay)?\b)\W*)*"
@@ -83,20 +91,55 @@ def telling_turns(
 ) -> tuple[Passage, ...]:
     """Those of ``passages``, or what is left of them, that are quoted beside ``memories``.
 
-    () where nothing is left that tells anything. Where no turn shares a word with ``question``, the
-    session was found by its meaning, and all of it counts.
+    () where nothing is left that tells anything, as of who asked the same and was told that nobody
+    knows, or of what the agent asked, and a memory answers. Where no turn shares a word with
+    ``question``, the session was found by its meaning, and all of it counts.
     """
     asked = _asked(question)
-    said = _topics(passages)
+    said = _topics(_known(passages) if question else passages)
     if len(asked) <= _MOST_ASKED and asked & _stems_of(passages):
         said = _nearest(_naming(said, question, asked), asked)
-    topics = [_unsaid(topic, asked, memories) for topic in said]
+    answered = frozenset(_answered(passages, memories))
+    topics = [list(_unasked(_unsaid(topic, asked, memories), answered)) for topic in said]
     found = [passage for topic in topics for passage in topic]
     if asked & _stems_of(passages):
         is_whole = found == _flat(chain.from_iterable(said))
         about = [topic for topic in topics if _is_about(topic, asked, is_whole=is_whole)]
         found = [passage for topic in about for passage in topic]
     return tuple(found) if any(map(_tells, found)) else ()
+
+
+def _known(passages: Sequence[Passage]) -> list[Passage]:
+    """``passages`` without the exchanges in which somebody asks what the agent does not know."""
+    return [
+        passage
+        for exchange in _exchanges(passages)
+        if _tells(exchange[0]) or not any(map(_denies_to_know, exchange[1:]))
+        for passage in exchange
+    ]
+
+
+def _denies_to_know(passage: Passage) -> bool:
+    first = ENDS.split(passage.text, 1)[0]
+    return len(passage.text) <= _SHORT_ANSWER_CHARS and _KNOWS_NOT.search(first) is not None
+
+
+def _answered(passages: Sequence[Passage], memories: Sequence[Memory]) -> Iterator[str]:
+    """The ids of those of the agent's ``passages`` whose question is answered by a memory."""
+    for one, then in pairwise(passages):
+        asks = one.speaker == "agent" and one.text.rstrip().endswith("?")
+        if asks and then.speaker == "user" and _rest(then, memories) != then.text:
+            yield one.id
+
+
+def _unasked(left: Iterable[Passage], answered: Collection[str]) -> Iterator[Passage]:
+    """What is ``left``, without the questions with which those that are ``answered`` end."""
+    for passage in left:
+        said = ENDS.split(passage.text.rstrip()) if passage.id in answered else []
+        while said and said[-1].endswith("?"):
+            said.pop()
+        if said or passage.id not in answered:
+            yield replace(passage, text=" ".join(said)) if said else passage
 
 
 def _asked(question: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ import re
 from functools import cached_property, lru_cache
 
 from ...config.patterns import regex
-from ..language.words import fold, spelled_words, words
+from ..language.words import TECHNOLOGIES, fold, spelled_words, words
 from .canonical import canonical
 from .statement import Statement, sentences_of
 
@@ -46,6 +46,28 @@ _IS_AWAY = regex(
     re.IGNORECASE,
 )
 _CANNOT = regex(r"\b(?:cannot|can not|can['\u2019]t) (?P<act>[^,;:.?!]{2,90})", re.IGNORECASE)
+_WE = (
+    r"(?:^(?:still |currently )?"
+    r"|\b(?:we|i|nobody|no one|nothing)(?:['\u2019](?:re|m)| are| am)?\s+)"
+)
+# "We cannot ship until …", "Waiting on Oksana for …". Who is spoken to, or anybody, is told a rule.
+_HELD_UP = regex(
+    rf"{_WE}(?:still )?(?:(?:can ?not|can['\u2019]?t|can|unable to|not able to)\b[^;:.?!]{{2,90}}?"
+    r"\b(?:until|till|before|unless)|(?:waiting|blocked|stuck|held up) (?:on|for|by|until|till))"
+    r"\s+(?P<awaited>\S+)",
+    re.IGNORECASE,
+)
+# "The export cannot go live until Bram finishes it."
+_BY_NAME = regex(
+    r"^(?:the|our) [^;:.?!]{2,60}? can(?:not|['\u2019]?t) [^;:.?!]{2,90}?\b(?:until|till)"
+    r"\s+(?P<awaited>[A-Z][a-z]+)\b"
+)
+# So begins what is awaited each time: "until two reviewers have approved", "before it is opened".
+_EACH_TIME = regex(
+    r"(?:it|its|they|their|you|your|all|every|each|any|both|some\w*|at|an?|one|two|three|four|\d.*"
+    r"|after|further|that|this|these|those)",
+    re.IGNORECASE,
+)
 _TURNED_DOWN = regex(r"\b(?:rejected|refused|declined|denied|turned down|failed)\b", re.IGNORECASE)
 _TURNED_TO = frozenset("approved accepted granted confirmed signed passed".split())
 _ENDING = regex(r"(?<=\w{2})(?:e?[sd]|e)$")
@@ -63,6 +85,18 @@ _IS_ACT = regex(
     r"\w*(?:val|tion|sion|ment|review|sign-?off|signature|fix|merge|upgrade|release|rollout"
     r"|cleanup|test|tests)"
 )
+
+
+def is_held_up(content: str) -> bool:
+    """Whether the first sentence says that we cannot go on with something before something else.
+
+    "We cannot ship the app until Apple approves it", "Waiting on Oksana for the key".
+    """
+    first = next(sentences_of(content, 1), "")
+    if by_name := _BY_NAME.match(first[:1].lower() + first[1:]):
+        return fold(by_name["awaited"]) not in TECHNOLOGIES
+    held_up = _HELD_UP.search(first)
+    return held_up is not None and _EACH_TIME.fullmatch(held_up["awaited"]) is None
 
 
 def is_past(word: str) -> bool:

@@ -128,6 +128,16 @@ def test_a_database_that_was_deleted_with_the_list_of_its_backups_is_begun_anew(
     assert house.ask("recall", "when does the cellar flood?")["memories"]
 
 
+def test_a_daemon_whose_home_was_moved_does_not_make_the_old_one_anew(house):
+    old = house.start()
+    house.prompt("rename foo to bar")
+    house.paths.hook_activity.unlink(missing_ok=True)
+    shutil.rmtree(house.paths.data, ignore_errors=True)  # it may write there meanwhile
+
+    house.wait_until_gone(old)
+    assert not house.paths.hook_activity.exists()
+
+
 @pytest.mark.parametrize("with_runtime", [False, True])
 def test_a_daemon_whose_data_directory_was_deleted_leaves_and_one_takes_its_place(
     house, with_runtime

@@ -10,10 +10,12 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.prompts import IntentType, ProjectFacts, Span
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.signals import abstained, injected, told
-from subcog.bus.values import AUTO_CAPTURED, NAMESPACES, Provenance
+from subcog.bus.values import AUTO_CAPTURED, NAMESPACES, Provenance, Usefulness
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject
 from subcog.stages.injection.candidate import weight
 from subcog.stages.injection.general_question import NOT_MEANT
+from subcog.stages.injection.instructions import Known
+from subcog.stages.injection.usefulness import Learned, NoUses
 from subcog.stages.language.time_question import read_time_question
 from subcog.stages.parse import parse
 from subcog.stages.text.unicode import count_tokens
@@ -589,6 +591,29 @@ def test_what_was_looked_up_comes_in_its_order_with_its_day():
     heads = [line for line in built.text.splitlines() if line.startswith("- mem_")]
     assert [head.split(" · ")[2] for head in heads] == ["2026-02-28", "2026-02-27", "2026-02-26"]
     assert "subcog://" not in built.text
+
+
+def test_use_moves_nothing_in_what_was_looked_up():
+    class Uses(NoUses):
+        def of(self, memory_id):
+            return (
+                Usefulness(helped=9.0) if memory_id == make_memory(20).id else Usefulness(idle=50)
+            )
+
+    built = run(looked_up("what did we do last month?", 20), known=Known(Learned(Uses())))
+    newest = [make_memory(number).id for number in range(1, 16)]
+    assert [one.id for one in built.context.injected_memories] == newest
+
+
+def test_of_what_was_looked_up_a_long_one_is_not_left_out_for_shorter_ones():
+    looked = looked_up("what did we do last month?", 12)
+    long = make_hit(make_memory(1, " ".join(f"word{n}" for n in range(150))), 1.0)
+    candidates = (long, *looked.enriched.candidates[1:])
+    looked = replace(looked, enriched=replace(looked.enriched, candidates=candidates))
+    built = run(looked, settings=make_settings(max_tokens=500))
+    shown = [one.id for one in built.context.injected_memories]
+    assert shown[0] == long.memory.id
+    assert len(shown) < 12
 
 
 def test_a_list_of_which_a_part_was_shown_before_is_shown_whole():

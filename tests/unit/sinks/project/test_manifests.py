@@ -55,6 +55,29 @@ def test_the_lock_file_tells_the_package_manager(tmp_path, files, command):
     assert known.test_command == command
 
 
+@pytest.mark.parametrize(
+    ("above", "package", "command"),
+    [
+        ({"package.json": '{"packageManager": "pnpm@9"}'}, {}, "pnpm test"),
+        ({"pnpm-workspace.yaml": ""}, {}, "pnpm test"),
+        ({"yarn.lock": ""}, {}, "yarn test"),
+        ({"yarn.lock": ""}, {"package-lock.json": ""}, "npm test"),
+        ({}, {}, "npm test"),
+    ],
+)
+def test_a_package_of_a_workspace_has_the_managers_of_the_whole(tmp_path, above, package, command):
+    top = tmp_path / "repo"
+    inner = top / "packages" / "api"
+    inner.mkdir(parents=True)
+    (top / ".git").mkdir()
+    (tmp_path / "bun.lock").touch()
+    for name, text in {**above, "uv.lock": ""}.items():
+        (top / name).write_text(text)
+    python = {"pyproject.toml": "[dependency-groups]\ndev = ['ruff']"}
+    known = facts(inner, **{"package.json": '{"scripts": {"test": "x"}}'}, **package, **python)
+    assert (known.test_command, known.lint_command) == (command, "uv run ruff check")
+
+
 def test_a_python_project(tmp_path):
     project = """
         [project]

@@ -41,6 +41,13 @@ def test_an_answer_is_its_texts_without_the_thoughts():
     assert claude("assistant", content).text == "done"
 
 
+@pytest.mark.parametrize("model", ["<synthetic>", "claude-x", None])
+def test_what_the_client_answers_itself_is_no_answer(model):
+    message = {"role": "assistant", "model": model, "content": "No response requested."}
+
+    assert (read(type="assistant", message=message) is None) == (model == "<synthetic>")
+
+
 @pytest.mark.parametrize(
     ("tool", "given", "paths", "command"),
     [

@@ -51,6 +51,37 @@ def test_what_is_over_is_remembered_as_a_blocker_only_where_it_is_in_the_way(tex
     assert remembered_as(text) == namespace
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We cannot send boarding texts until Telenor gives us the SMS gateway key",
+        "We cannot publish the app before the store review is done",
+        "Nothing can be merged until the CI runner is back",
+        "The export cannot go live until Bram finishes the mapping",
+        "Unable to run the e2e tests till the staging cluster is restored",
+        "still waiting for the design of the seat map from Lena",
+        "waiting on Oksana for the API key, cant continue with the texts",
+    ],
+)
+def test_what_waits_for_something_is_remembered_as_a_blocker(text):
+    assert remembered_as(text) == "blockers"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You can't use the session before connect() is called",
+        "You cannot merge until two reviewers have approved",
+        "We cannot merge until two reviewers have approved",
+        "Callers cannot rely on the order until Redis answers",
+        "Orders cannot be cancelled after they are shipped",
+        "We never merge until QA has signed the checklist",
+    ],
+)
+def test_what_holds_each_time_is_no_blocker(text):
+    assert remembered_as(text) == DEFAULT
+
+
 @pytest.mark.parametrize(("log_odds", "namespace"), [(1.0, "blockers"), (0.3, "context")])
 def test_what_is_to_be_dealt_with_has_to_be_sure(log_odds, namespace):
     outputs, bias = ("blockers", "context", "gotchas"), (log_odds, 0.1, -0.1)

@@ -592,3 +592,38 @@ TALK = (user("great find, I'm off to the dentist"), model("Good luck, all your t
 )
 def test_a_later_answer_replaces_only_what_it_tells_itself(messages, approach):
     assert record(worked(*messages)).split("\n")[1] == f"Approach: {approach}"
+
+
+WHY = "Replaced bcrypt because it cuts passwords at 72 bytes."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why is the sky blue?",
+        "why does git rebase ask me for the editor?",
+        "and why is prettier so slow?",
+    ],
+)
+def test_the_answer_to_a_question_about_something_else_is_no_approach(question):
+    answered = [user(question), model("Because of Rayleigh scattering in the air.")]
+    again = [user("and why is Rayleigh scattering blue?"), model("Short waves scatter more.")]
+    work = worked(user(ORDER), edits("/src/shop/a.py"), model(WHY), *answered, *again)
+    assert record(work).split("\n")[1] == f"Approach: {WHY}"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why?",
+        "but why did that fail before?",
+        "why did you change it?",
+        "what went wrong?",
+        "why argon2id?",
+        "why did the tests fail?",
+        "why were the passwords wrong?",
+    ],
+)
+def test_the_answer_to_a_question_about_the_task_is_its_approach(question):
+    work = worked(user(ORDER), edits("/src/shop/a.py"), model("Done."), user(question), model(WHY))
+    assert record(work).split("\n")[1] == f"Approach: {WHY}"

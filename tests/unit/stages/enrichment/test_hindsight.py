@@ -256,6 +256,18 @@ async def test_what_contradicts_a_memory_of_the_whole_comes_with_it_the_newer_fi
         assert numbers(found).index(9) + 1 == numbers(found).index(1)
 
 
+@pytest.mark.parametrize("question", ["what did we decide last week?", "overview of our decisions"])
+@pytest.mark.parametrize("linked", [True, False])
+async def test_what_outdates_a_decision_comes_with_it_from_any_namespace(question, linked):
+    old = note(1, "cache keys expire after 5 minutes", "2026-09-29T08:00:00", namespace="decisions")
+    other = note(2, "labels are printed in batches", "2026-09-30T08:00:00", namespace="decisions")
+    new = note(9, "cache keys expire after 9 minutes now", "2026-10-02T08:00:00",
+               namespace="context", contradicts=old.id if linked else None)  # fmt: skip
+    found = numbers(await recollected(question, [old, other, new]))
+    assert set(found) == {9, 2, 1}
+    assert found.index(9) < found.index(1)
+
+
 async def test_another_projects_memories_are_not_of_this_whole():
     mine = make_prompt().place.user
     notes = [note(1, "mine", "2026-09-14T08:00:00", scope=mine, namespace="context")]

@@ -134,6 +134,32 @@ def test_what_is_about_what_was_just_done_names_no_subject(text):
 @pytest.mark.parametrize(
     "text",
     [
+        "what do you think?",
+        "is that right?",
+        "is it done?",
+        "are we done?",
+        "did it work?",
+        "is it ready yet?",
+        "does that make sense?",
+        "any thoughts?",
+        "what happened?",
+        "how did it go?",
+        "what time is it?",
+        "what's next",
+    ],
+)
+def test_what_asks_for_a_judgement_of_the_work_at_hand_names_no_subject(text):
+    assert not names_a_subject(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "is the import done?",
+        "what do you think about kafka?",
+        "are the tests green?",
+        "what broke?",
+        "when is it?",
         "PRs?",
         "where is it",
         "mqtt keepalive",

@@ -166,3 +166,31 @@ def test_of_a_question_that_names_something_of_the_code_only_that_is_told():
 def test_few_words_go_on_with_the_last_exchange_and_not_with_an_earlier_one():
     talk = (*SMS, ("user", "ok"), ("agent", "Shall I push?"))
     assert told((*talk, *LOGS), "who has no account yet?") == texts(talk)
+
+
+LOCKS = (
+    ("user", "the outbox drain runs twice now and then, make it take a lock"),
+    (
+        "agent",
+        "The drain has no lock yet. Shall I use Postgres advisory locks or Redis locks for it?",
+    ),
+    ("user", "Postgres advisory locks, Redis would be another service to run"),
+    ("agent", "The drain takes one."),
+)
+
+
+def test_a_question_of_the_agent_is_not_told_without_the_answer_that_a_memory_has():
+    rule = "Postgres advisory locks, Redis would be another service to run"
+    assert told(LOCKS, "why did we choose advisory locks over redis?", rule) == []
+    assert told(LOCKS[:2], "why did we choose advisory locks over redis?", rule) == texts(LOCKS[:2])
+    assert told(LOCKS, "why did we choose advisory locks over redis?") == texts(LOCKS)
+
+
+@pytest.mark.parametrize(
+    "answer", ["I do not know.", "I can't find anything on that in the notes."]
+)
+def test_who_asked_the_same_and_was_told_that_nobody_knows_answers_nothing(answer):
+    talk = (("user", "why did we choose advisory locks over redis?"), ("agent", answer))
+    assert told(talk, "why did we choose advisory locks?") == []
+    assert told((*TIDES, *talk), "why did we choose advisory locks?") == []
+    assert told((*talk[:1], ("agent", "Redis is another service.")), "why advisory locks?")
