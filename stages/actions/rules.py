@@ -197,7 +197,6 @@ class Deed:
             for edited in self._edited
         )
 
-
     def _written_for(self, denied: PathPattern) -> Iterator[str]:
         """What the commands write into; outside of where this is done only what is named so."""
         for path in self._written:

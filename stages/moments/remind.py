@@ -315,9 +315,7 @@ class Subject(Value, frozen=True, kw_only=True):
         return "." in self.name and not is_generic(self.name.casefold())
 
 
-def subject_of(
-    path: str, text: str, *, tops: Sequence[str] = (), folder: str = ""
-) -> Subject:
+def subject_of(path: str, text: str, *, tops: Sequence[str] = (), folder: str = "") -> Subject:
     """The subject of a change of ``path``, of which ``text`` is what was written.
 
     ``tops`` and ``folder`` are as ``seen_from`` takes them.
