@@ -65,6 +65,8 @@ class Place(Value, frozen=True, kw_only=True):
     """Where the agent works: the project it is in, and whose memory may be read there.
 
     ``before`` are scopes that the same project had earlier; nothing new is stored in them.
+    ``root`` is what the agent calls the project, which may be a folder of its working tree.
+    ``trees`` are the tops of the project's working trees on this disk, that of ``root`` first.
     """
 
     project: Scope
@@ -73,6 +75,12 @@ class Place(Value, frozen=True, kw_only=True):
     organisation: Scope = Scope("org", "local")
     branch: str | None = None
     before: tuple[Scope, ...] = ()
+    trees: tuple[str, ...] = ()
+
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """``trees``; ``root`` where they are not known."""
+        return self.trees or (self.root,)
 
     @property
     def own(self) -> tuple[Scope, ...]:
@@ -342,7 +350,8 @@ class FileChange(Value, frozen=True, kw_only=True):
 class Action(Value, frozen=True, kw_only=True):
     """What a tool is asked to do. All texts are capped.
 
-    ``paths`` are the files that it names, as it names them. ``command`` is what is run, and
+    ``paths`` are the files that it names, as it names them, and ``directory`` where it is done, an
+    absolute path, empty where that is unknown. ``command`` is what is run, and
     ``purpose`` what the agent says that it is for. ``written`` is what goes into files, and
     ``replaced`` what stood there before; both are whole passages, of which some lines are the same.
     ``changes`` tells several files apart, where the tool does; else it is empty.
@@ -355,6 +364,7 @@ class Action(Value, frozen=True, kw_only=True):
     written: str = ""
     replaced: str = ""
     changes: tuple[FileChange, ...] = ()
+    directory: str = ""
 
     @property
     def text(self) -> str:

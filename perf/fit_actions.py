@@ -67,7 +67,7 @@ def read(folder: Path, embedder: Embedder) -> tuple[list[Sample], list[Act]]:
         act = Act(folder.name, f"{folder.name}/{judged['id']}", len(judged["relevant"]))
         acts.append(act)
         told = Raw(json.dumps(judged["tool_input"]).encode())
-        action = read_action(action_of(judged["tool_name"], told), root="/work/project")
+        action = read_action(action_of(judged["tool_name"], told), tops=("/work/project",))
         if judged["tool_name"] not in TOOLS or action.looks_only:
             continue
         hits = search.recall_now(Query(text=action.query, scopes=(SCOPE,), limit=LIMIT)).hits

@@ -88,7 +88,7 @@ class FailureCaptures:
             if not watched:
                 return
             if event.action.tool != COMMAND_TOOL:
-                watched.edited(event.action, root=event.place.root)
+                watched.edited(event.action, tops=event.place.tops)
                 return
             if event.unfinished:
                 watched.disturb()

@@ -292,7 +292,7 @@ class SessionReviewer:
     ) -> SessionReader:
         return SessionReader(
             session=event.session,
-            root=event.place.root,
+            root=event.place.tops[0],
             agent=bool(event.agent),
             work=work,
             last=last,
@@ -318,7 +318,7 @@ class SessionReviewer:
             event.session,
             clean=self._cleaner(event),
             own=_own_words,
-            relative=partial(task.within, root=event.place.root),
+            relative=partial(task.within, root=event.place.tops[0]),
             agent=bool(event.agent),
         )
 

@@ -203,7 +203,7 @@ class HookHandler:
         if missed is not None and (start := session_started(call)):
             self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
-        published = hook.make(call) if hook else None
+        published = await self.places.resolve(hook.make(call), payload.cwd) if hook else None
         left_s = self._left_s(fields, keeps=is_prompt and is_marked(payload.prompt))
         deadline = anyio.current_time() + left_s
         body, is_settled = NOTHING, True

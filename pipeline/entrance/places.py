@@ -12,9 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from msgspec.structs import replace
+
+from ...bus.events import ActionProposed, Event, ToolFailed, ToolUsed
 from ...bus.values import Place, Scope
 from ...sinks.disk import Disk
 from ...sinks.project.identity import Projects
+from ...sinks.project.trees import absolute, is_below
 
 WITHIN_S = 2.0
 """So long a disk may take; a hook that has less time hangs up earlier."""
@@ -49,6 +53,32 @@ class Places:
         directory = fields.get("project", "") or cwd or fields.get("cwd", "")
         return await self._look(directory, partial(self.at, fields, cwd))
 
+    async def resolve(self, event: Event | None, cwd: str) -> Event | None:
+        """``event`` with where its action is done, which is ``cwd``.
+
+        Links are followed in what seems to be outside of the project. Where the disk does not
+        answer, the directory stays unknown, and the files are as they are named.
+        """
+        if not isinstance(event, (ActionProposed, ToolUsed, ToolFailed)):
+            return event
+        action, trees = event.action, event.place.trees
+        named = [path for path in (cwd, *action.paths) if path.startswith("/")]
+        real = {path: path for path in named}
+        if strange := [path for path in named if not any(is_below(path, one) for one in trees)]:
+            try:
+                real |= await self._look(f"{event.place.root}\0", partial(_real, strange))
+            except TimeoutError:
+                real.pop(cwd, None)
+        resolved = replace(
+            action,
+            directory=real.get(cwd, ""),
+            paths=tuple(real.get(path, path) for path in action.paths),
+            changes=tuple(
+                replace(one, path=real.get(one.path, one.path)) for one in action.changes
+            ),
+        )
+        return replace(event, action=resolved)
+
     async def is_directory(self, path: str) -> bool:
         """Whether ``path``, an absolute one, is a directory. Raises like ``find``."""
         return await self._look(path, partial(os.path.isdir, path))
@@ -58,3 +88,7 @@ class Places:
             return await self._disk.look(directory, work, within_s=WITHIN_S)
         except TimeoutError:
             raise TimeoutError("the directory of the project does not answer") from None
+
+
+def _real(paths: list[str]) -> dict[str, str]:
+    return {path: str(absolute(path) or path) for path in paths}

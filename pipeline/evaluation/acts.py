@@ -3,8 +3,8 @@
 ``memories.jsonl`` has {id, text, namespace?, tags?, created_at?} a line, ``orders.jsonl``
 {id, prompt, relevant: [ids], acceptable?: [ids]}, and ``acts.jsonl`` {id, tool_name, tool_input,
 relevant: [ids], acceptable?: [ids]}: tool calls as Claude Code sends them. Each goes through the
-product as its hook would send it, in a session of its own that reads all the memories; the files of
-the project are not there.
+product as its hook would send it, in a session of its own that reads all the memories.
+``/work/project`` stands for the project, whose files are not there.
 
 ``precision`` is the share of what was shown that is relevant or acceptable, ``recall`` the share of
 what is relevant that was shown, ``silent_rate`` the share of those with nothing relevant that got
@@ -47,6 +47,7 @@ from .common import (
 
 # What is measured is quality: an evaluation has no clock.
 _ANSWER_MS = 60_000
+_PROJECT = b"/work/project"
 _SETTLED_S = 120.0
 
 
@@ -183,8 +184,8 @@ async def _show(
     named: dict[str, str],
 ) -> Shown:
     event, told = judged.hook
-    cwd = fields["project"]
-    body = msgspec.json.encode(told | {"session_id": app.new_id(), "cwd": cwd})
+    asked = told | {"session_id": app.new_id(), "cwd": _PROJECT.decode()}
+    body = msgspec.json.encode(asked).replace(_PROJECT, fields["project"].encode())
     began = time.perf_counter()
     answer = msgspec.json.decode((await handler.answer(event, fields, body)).body)
     took_ms = (time.perf_counter() - began) * 1000

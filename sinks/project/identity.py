@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -20,16 +19,15 @@ from cachetools import LRUCache
 
 from ...bus.prompts import ProjectFacts
 from ...bus.values import Place, Scope
-from ...config.patterns import regex
 from ..files import Look, Stamp, replace_file, unchanged
 from .git import Repository, find_repository, is_bare, repository_of, working_tree_of
 from .kinship import Kinship
 from .manifests import read_facts
+from .trees import absolute, is_inside, other_trees
 
 _CACHED = 256
 _ID_HEX_DIGITS = 12
 _MAX_NAME_CHARS = 40
-_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?$")
 _FETCHED = ("FETCH_HEAD", "packed-refs", "refs/heads", "refs/remotes/origin")
 _T = TypeVar("_T")
 MAX_ENTRIES = 10_000
@@ -53,6 +51,7 @@ class Projects:
         self._succession = succession or Succession()
         self._kinship = kinship or Kinship()
         self._places: _Cache[_Located] = _Cache()
+        self._trees: _Cache[tuple[Path, ...]] = _Cache()
         self._facts: _Cache[ProjectFacts] = _Cache()
 
     def place(self, *, project_dir: str, cwd: str, user: str) -> Place:
@@ -63,19 +62,20 @@ class Projects:
         forks do not; without one, or where it is no kin of the project with that origin, be that a
         path or elsewhere, the directory that all its worktrees share; without git the directory.
         What it was known by before can be read on. ``root`` is ``project_dir`` or else the top of
-        the working tree.
+        the working tree, which is the first of ``trees``.
         Never raises for what the file system holds.
         """
-        named = _absolute(project_dir)
-        start = named or _absolute(cwd) or Path("/")
+        named = absolute(project_dir)
+        start = named or absolute(cwd) or Path("/")
         found = self._located(start)
-        root = str(start if named else found.top).encode("utf-8", "replace").decode()
+        others = self._trees.get(found.top, lambda look: other_trees(found.top, look))
         before = found.tree
         if found.remote and self._succession.goes_on(found.remote, found.scope):
             before = (found.remote, *before)
         return Place(
             project=found.scope,
-            root=root,
+            root=_text(start if named else found.top),
+            trees=tuple(map(_text, (found.top, *others))),
             user=Scope("user", user),
             branch=found.branch,
             before=tuple(scope for scope in before if scope != found.scope),
@@ -83,7 +83,7 @@ class Projects:
 
     def standing(self, directory: str) -> Standing:
         """Which project ``directory`` is, and which one it only says that it is."""
-        found = self._located(_absolute(directory) or Path("/"))
+        found = self._located(absolute(directory) or Path("/"))
         return Standing(found.scope, found.claimed, str(found.top))
 
     def judge(self, directory: str, *, is_member: bool) -> Standing:
@@ -91,7 +91,7 @@ class Projects:
 
         Raises ValueError where it names none.
         """
-        found = self._located(_absolute(directory) or Path("/"))
+        found = self._located(absolute(directory) or Path("/"))
         if found.origin is None or found.common is None:
             raise ValueError(f"{found.top} names no project: it has no remote called origin")
         self._kinship.judge(found.bound, found.common, is_member=is_member)
@@ -100,7 +100,7 @@ class Projects:
 
     def is_refused(self, directory: str) -> bool:
         """Whether ``directory`` is not the project that it names, and nobody was told so yet."""
-        found = self._located(_absolute(directory) or Path("/"))
+        found = self._located(absolute(directory) or Path("/"))
         if found.claimed is None or found.common is None:
             return False
         return self._kinship.is_first_telling(found.common)
@@ -112,21 +112,21 @@ class Projects:
 
     def has_origin(self, directory: str) -> bool:
         """Whether clones elsewhere are the same project: it has an origin that is no path here."""
-        start = _absolute(directory)
+        start = absolute(directory)
         repository = find_repository(start, Look()) if start is not None else None
         return repository is not None and _is_elsewhere(repository.origin)
 
     def facts(self, root: str) -> ProjectFacts:
         """What the manifests directly under ``root`` say; empty where they say nothing."""
-        start = _absolute(root)
+        start = absolute(root)
         if start is None:
             return ProjectFacts()
         return self._facts.get(start, lambda look: read_facts(start, look))
 
     def existing(self, root: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of ``paths`` that name something inside the project at ``root``."""
-        start = _absolute(root)
-        return tuple(path for path in paths if start is not None and _is_inside(start, path))
+        start = absolute(root)
+        return tuple(path for path in paths if start is not None and is_inside(start, path))
 
 
 class _Cache(Generic[_T]):
@@ -306,6 +306,10 @@ def _shows_kinship_to_path(
     return False
 
 
+def _text(path: Path) -> str:
+    return str(path).encode("utf-8", "replace").decode()
+
+
 def _of_remote(origin: str, is_secret: Callable[[str], bool]) -> Scope:
     name = origin.rsplit("/", 1)[-1]
     return _scope(f"remote:{origin}", "project" if is_secret(name) else name)
@@ -324,26 +328,6 @@ def _scope(identity: str, path: str) -> Scope:
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     name = re.sub(r"[^a-z0-9._-]+", "-", path.rsplit("/", 1)[-1].lower()).strip("-.")
     return Scope("project", f"{name[:_MAX_NAME_CHARS] or 'root'}-{digest[:_ID_HEX_DIGITS]}")
-
-
-def _is_inside(root: Path, named: str) -> bool:
-    """Whether ``named`` (with a line number or without) is there and within ``root``."""
-    plain = _LOCATION.sub("", named)
-    try:
-        found = Path(os.path.realpath(root / plain))
-        return found.is_relative_to(root) and found.exists()
-    except (OSError, ValueError):
-        return False
-
-
-def _absolute(path: str) -> Path | None:
-    """``path`` without links, or None where it is not absolute or cannot be a path."""
-    if not path.startswith("/"):
-        return None
-    try:
-        return Path(os.path.realpath(path))
-    except (OSError, ValueError):
-        return None
 
 
 class Succession:

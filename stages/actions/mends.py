@@ -247,10 +247,10 @@ class Attempts:
             self._failed.append(_Failed(command, tuple(errors), cut, []))
         del self._failed[:-MAX_FAILED]
 
-    def edited(self, action: Action, *, root: str = "") -> None:
-        """Files of the project at ``root`` were changed."""
+    def edited(self, action: Action, *, tops: tuple[str, ...] = ()) -> None:
+        """Files were changed; ``tops`` are as ``read_action`` takes them."""
         self._count()
-        edits = [edit for one in action.by_file() for edit in _edits(one, root)]
+        edits = [edit for one in action.by_file() for edit in _edits(one, tops)]
         for one in self._failed:
             if one.edits is not None:
                 both = [*one.edits, *edits]
@@ -302,11 +302,11 @@ def _is_form(one: Command, other: Command) -> bool:
     return (one.program, one.words) == (other.program, other.words)
 
 
-def _edits(action: Action, root: str) -> Iterator[Edit]:
-    """The edits of the files that ``action`` names, of a project at ``root``."""
-    read = read_action(action, root=root)
+def _edits(action: Action, tops: tuple[str, ...]) -> Iterator[Edit]:
+    """The edits of the files that ``action`` names; ``tops`` are as ``read_action`` takes them."""
+    read = read_action(action, tops=tops)
     changed = "\n".join((*read.added, *read.removed))[:_CHANGED_CHARS].casefold()
-    for path in filter(None, (read.path, *action.paths[1:])):
+    for path in filter(None, (read.path, *read.other_paths)):
         yield Edit(path=path, changed=changed, whole=not action.replaced)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ...bus.values import Action, Value
 from ...config.patterns import regex
 from ..text.lexicons import load_wordings
+from ..text.paths import directories, seen_from, shortened, way_out
 from ..text.unicode import one_line
 from .claims import RULE_FORMS
 
@@ -25,7 +28,6 @@ MAX_LINES = 80
 
 QUERY_CHARS = 400
 
-_OUTSIDE_PARTS = 3
 _READ_CHARS = 6_000
 
 
@@ -50,7 +52,9 @@ class ActionText(Value, frozen=True, kw_only=True):
     are the lines that a change of a file adds and takes away, ``commands`` the single commands of
     what is run; ``looks_only`` is whether none of them changes anything, ``is_existing`` whether
     the file has a text that is replaced. With ``is_ordered`` a file may be named without its
-    folder.
+    folder. ``outside`` is the first folder outside of the project on the way to where it is done,
+    "" for what is done in it. ``directories`` are where the commands are run, one each, seen from
+    the first of ``tops``, the project's working trees; empty where that is not known.
     """
 
     path: str = ""
@@ -62,6 +66,19 @@ class ActionText(Value, frozen=True, kw_only=True):
     looks_only: bool = False
     is_existing: bool = False
     is_ordered: bool = False
+    outside: str = ""
+    directories: tuple[str, ...] = ()
+    tops: tuple[str, ...] = ()
+
+    @property
+    def placed(self) -> tuple[tuple[str, str], ...]:
+        """Each command, and where it is run."""
+        known = self.directories or ("",) * len(self.commands)
+        return tuple(zip(self.commands, known, strict=True))
+
+    def seen(self, path: str, directory: str) -> str:
+        """The ``path`` that a command in ``directory`` names, as ``seen_from`` gives it."""
+        return seen_from(self.tops, path, directory)
 
     @property
     def head(self) -> str:
@@ -80,33 +97,45 @@ class ActionText(Value, frozen=True, kw_only=True):
         return "\n".join(filter(None, parts))[:QUERY_CHARS]
 
 
-def read_action(action: Action, *, root: str = "") -> ActionText:
-    """Read ``action`` of a project at ``root``."""
+def read_parts(action: Action, *, tops: tuple[str, ...] = ()) -> tuple[ActionText, ...]:
+    """What ``action`` does in the project, and what its commands do in each place outside of it."""
+    read = read_action(action, tops=tops)
+    if not any(map(way_out, read.directories)):
+        return (read,)
+    placed = sorted(read.placed, key=lambda one: way_out(one[1]))
+    return tuple(
+        replace(
+            read,
+            outside=outside,
+            commands=commands,
+            directories=folders,
+            looks_only=not read.added and all(map(looks, commands)),
+        )
+        for outside, some in groupby(placed, key=lambda one: way_out(one[1]))
+        for commands, folders in [tuple(zip(*some, strict=True))]
+    )
+
+
+def read_action(action: Action, *, tops: tuple[str, ...] = ()) -> ActionText:
+    """Read ``action`` of a project whose working trees these are, the one worked in first."""
+    folder = seen_from(tops, action.directory)
     shell, here = _without_documents(action.command[:_READ_CHARS])
     commands = tuple(_commands(shell))
-    paths = tuple(within(path, root) for path in action.paths)
+    paths = tuple(seen_from(tops, path, folder) for path in action.paths)
     removed, added = _changed(action.replaced, "\n".join(filter(None, (action.written, here))))
     return ActionText(
-        path=paths[0] if paths else "",
-        other_paths=paths[1:],
+        path=shortened(paths[0]) if paths else "",
+        other_paths=tuple(map(shortened, paths[1:])),
         purpose=one_line(action.purpose),
         added=added,
         removed=removed,
         commands=commands,
         looks_only=bool(commands) and not added and all(map(looks, commands)),
         is_existing=bool(action.replaced),
+        outside=way_out(paths[0]) if paths else "",
+        directories=tuple(directories(commands, folder, tops)),
+        tops=tops,
     )
-
-
-def within(path: str, root: str) -> str:
-    """``path`` relative to ``root``; the last parts alone of one that is outside of it."""
-    path = re.sub(r"/{2,}", "/", path.replace("\\", "/")).removeprefix("./")
-    root = root.replace("\\", "/").rstrip("/")
-    if root and path.startswith(f"{root}/"):
-        return path[len(root) + 1 :]
-    if path.startswith("/") or path[1:3] == ":/":
-        return "/".join(path.split("/")[-_OUTSIDE_PARTS:])
-    return path
 
 
 def _without_documents(command: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Memory
+from ..text.paths import concerns, way_out
 from .claims import RULE_FORMS
 from .commands import Command
 from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
@@ -74,14 +75,18 @@ class Deed:
     """An action, prepared to be held against many rules."""
 
     def __init__(self, action: ActionText) -> None:
-        self._changes = tuple(one for one in action.commands if not looks(one))
+        self._outside = action.outside
+        changes = [placed for placed in action.placed if not looks(placed[0])]
+        self._changes = tuple(one for one, _ in changes)
         self._is_local = any(map(_FORMS["own_place"].search, self._changes))
         self._is_of_ci = CI_FILE.search(action.path) is not None
         self._commands = list(_in_place(action))
         self._is_script = not action.commands
         self._ran = tuple(plain for _, ran in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
-        self._written = tuple(path for one in self._changes for path in files_written(one))
+        self._written = tuple(
+            action.seen(path, where) for one, where in changes for path in files_written(one)
+        )
         self._is_new = not action.is_existing
         self._is_ordered = action.is_ordered
         said = (action.path, action.purpose, *self._changes)
@@ -94,8 +99,16 @@ class Deed:
             commands=tuple(without_messages(one) for one in self._ran if not TRIES.search(one)),
             said=self._said,
         )
-        changed = (code for one in self._changes for code in replaced_by(one, self._said))
-        replaced = tuple(one for one in changed if not DOCUMENT.search(one.path))
+        changed = (
+            replace(code, path=action.seen(code.path, where))
+            for one, where in changes
+            for code in replaced_by(one, self._said)
+        )
+        replaced = tuple(
+            one
+            for one in changed
+            if not DOCUMENT.search(one.path) and way_out(one.path) in {"", self._outside}
+        )
         self._codes = (self._code, *replaced)
         self._in_files = (replace(self._code, commands=()), *replaced)
 
@@ -111,6 +124,10 @@ class Deed:
                 *(key for code in self._codes for key in code.changes()),
             )
         )
+
+    def concerns(self, memory: Memory) -> bool:
+        """Whether this is done where the rules of ``memory`` hold."""
+        return concerns(memory, self._outside)
 
     def breaks(self, text: str) -> bool:
         """Whether this breaks a rule that the memory ``text`` states by name."""
@@ -170,7 +187,7 @@ class Deed:
         )
 
     def _changes_file(self, denied: PathPattern) -> bool:
-        if any(map(denied.holds, self._written)):
+        if any(map(denied.holds, self._written_for(denied))):
             return True
         if denied.existing and self._is_new:
             return False
@@ -179,6 +196,13 @@ class Deed:
             denied.holds(edited) or (self._is_ordered and path.endswith(f"/{edited.casefold()}"))
             for edited in self._edited
         )
+
+    def _written_for(self, denied: PathPattern) -> Iterator[str]:
+        """What the commands write into; outside of where this is done only what is named so."""
+        for path in self._written:
+            outside = way_out(path)
+            if outside in {"", self._outside} or denied.path.split("/")[0] == outside:
+                yield path
 
 
 def warning_keys(memory: Memory) -> tuple[str, ...]:
@@ -209,12 +233,12 @@ def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
     Those that are written into a script are among them.
     """
     where = ""
-    for command in action.commands:
+    for command, folder in action.placed:
         if _FORMS["goes_to"].match(command):
             where = command
         elif not looks(command):
             ordered = action.purpose if action.is_ordered else ""
-            yield f"{where}\n{ordered}\n{command}", tuple(plain_commands(command))
+            yield f"{where}\n{folder}\n{ordered}\n{command}", tuple(plain_commands(command))
     for command in script_commands(action.path, action.added):
         if not looks(command):
             yield f"{action.path}\n{command}", tuple(plain_commands(command))

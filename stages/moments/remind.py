@@ -21,11 +21,11 @@ from ...bus.signals import degraded, emit
 from ...bus.values import COMMAND_TOOL, Hit, Memory, Query, Value
 from ...config.patterns import regex
 from ...config.settings import ToolSettings
-from ..actions.reading import within
 from ..language.topics import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
+from ..text.paths import concerns, seen_from, shortened, way_out
 from .names import GENERIC_FOLDERS, GENERIC_STEMS, PATH, is_about_folder, is_generic, mentions
 from .reminder import (
     NOTHING_KNOWN,
@@ -108,8 +108,10 @@ def _subjects(event: ToolUsed) -> list[Subject]:
     """What the files are about that were changed, each with what was written into it."""
     if event.action.tool == COMMAND_TOOL:
         return []
+    tops = event.place.tops
+    folder = seen_from(tops, event.action.directory)
     return [
-        subject_of(path, action.text, root=event.place.root)
+        subject_of(path, action.text, tops=tops, folder=folder)
         for action in event.action.by_file()
         for path in action.paths
     ][:MAX_FILES]
@@ -139,7 +141,7 @@ class _Gathering:
         self.rated: list[RatedHit] = []
         self.failures: list[ConnectionError] = []
         self._scopes = event.place.readable
-        self._root = event.place.root
+        self._tops = event.place.tops
         self._recall = recall
         self._catalogue = catalogue
 
@@ -151,7 +153,8 @@ class _Gathering:
             self.failures.append(unavailable)
         else:
             memories = {memory.id: memory for some in found for memory in some}.values()
-            self.rated += [rate(Hit.unsearched(one), subject, self._root) for one in memories]
+            near = (one for one in memories if concerns(one, subject.outside))
+            self.rated += [rate(Hit.unsearched(one), subject, self._tops) for one in near]
 
     async def search(
         self,
@@ -166,15 +169,15 @@ class _Gathering:
         except ConnectionError as unavailable:
             self.failures.append(unavailable)
         else:
-            for hit in hits:
-                one = rate(hit, subject, self._root, what if is_fit(hit.memory, words) else "")
+            for hit in (one for one in hits if concerns(one.memory, subject.outside)):
+                one = rate(hit, subject, self._tops, what if is_fit(hit.memory, words) else "")
                 self.rated += [one] if one.hit.relevance else []
 
 
-def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> RatedHit:
+def rate(hit: Hit, subject: Subject, tops: Sequence[str], what: str = "") -> RatedHit:
     """``hit`` with the best reason that there is to bring it up; it fits by ``what``, if by any."""
     best = (hit.relevance, f"matches {what}") if what else (0.0, "names another file")
-    for reason in _reasons(hit, subject, root):
+    for reason in _reasons(hit, subject, tops):
         best = max(best, reason)
     relevance, why = best
     return RatedHit(
@@ -182,10 +185,10 @@ def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> RatedHit:
     )
 
 
-def _reasons(hit: Hit, subject: Subject, root: str) -> Iterator[tuple[float, str]]:
+def _reasons(hit: Hit, subject: Subject, tops: Sequence[str]) -> Iterator[tuple[float, str]]:
     content = hit.memory.content[:_READ_CHARS]
     for provenance in (hit.memory.provenance, *hit.memory.sources):
-        file = within(provenance.file, root)
+        file = shortened(seen_from(tops, provenance.file))
         if how := NAMES_PATH if file == subject.path else _same(file, subject):
             yield how, "was captured with the file"
     named = _mentioned(content.casefold(), subject.name.casefold())
@@ -289,8 +292,9 @@ _HUMP = regex(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
 class Subject(Value, frozen=True, kw_only=True):
     """What a change is about.
 
-    ``path`` is relative to the project where the file is in it, with ``/`` between its parts, and
-    ``folders`` are the names of those that it lies in, folded.
+    ``path`` is relative to the project where the file is in it, with ``/`` between its parts;
+    ``outside`` is as ``way_out`` gives it, and ``folders`` are the names of those that it lies in,
+    folded.
     ``terms`` are the words of the path, ``words`` those that the change uses most. ``defined`` and
     ``used`` are identifiers that are unlikely to be met elsewhere by chance: the module and what
     the change defines in it, and what else it mentions.
@@ -303,6 +307,7 @@ class Subject(Value, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
+    outside: str = ""
 
     @property
     def is_distinctive(self) -> bool:
@@ -310,10 +315,14 @@ class Subject(Value, frozen=True, kw_only=True):
         return "." in self.name and not is_generic(self.name.casefold())
 
 
-def subject_of(path: str, text: str, *, root: str = "") -> Subject:
-    """The subject of a change of ``path``, of which ``text`` is what was written."""
-    inside = within(path, root)
-    own = frozenset(_words(root.replace("\\", "/").rstrip("/").rpartition("/")[2]))
+def subject_of(path: str, text: str, *, tops: Sequence[str] = (), folder: str = "") -> Subject:
+    """The subject of a change of ``path``, of which ``text`` is what was written.
+
+    ``tops`` and ``folder`` are as ``seen_from`` takes them.
+    """
+    seen = seen_from(tops, path, folder)
+    inside = shortened(seen)
+    own = frozenset(_words(tops[0].rstrip("/").rpartition("/")[2] if tops else ""))
     read = text[:_SUBJECT_CHARS]
     found = Counter(_WORD.findall(read))
     defined = tuple(_defined(inside, read))
@@ -327,6 +336,7 @@ def subject_of(path: str, text: str, *, root: str = "") -> Subject:
         used=tuple(name for name in found if _is_distinctive(name) and name not in defined)[
             :MAX_SYMBOLS
         ],
+        outside=way_out(seen),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from ..actions.claims import terms
 from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, SURE, Matcher
-from ..actions.reading import ActionText, read_action
+from ..actions.reading import ActionText, read_parts
 from ..actions.rules import Deed, action_keys, rule_words
 from ..injection.usefulness import Learned
 from ..ports import Recall, Sessions, Warnings
@@ -75,12 +76,13 @@ class Searcher(Struct, frozen=True):
         self, action: ActionText, deed: Deed, event: ActionProposed
     ) -> list[RatedHit]:
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
-        found = (await self.recall.recall(query)).hits
+        hits = (await self.recall.recall(query)).hits
+        found = [hit for hit in hits if deed.concerns(hit.memory)]
         # The newer word comes with the older.
         newer: dict[str | None, list[Memory]] = {}
         for hit in found:
             newer.setdefault(hit.memory.contradicts, []).append(hit.memory)
-        hits = [
+        known = [
             hit
             for hit in found
             if (others := newer.get(hit.memory.id)) is None
@@ -89,8 +91,8 @@ class Searcher(Struct, frozen=True):
                 and not any(lifts(other, hit.memory, self.now) for other in others)
             )
         ]
-        matcher = Matcher(action, hits, deed)
-        return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
+        matcher = Matcher(action, known, deed)
+        return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(known)]
 
 
 def lifts(newer: Memory, older: Memory, now: datetime) -> bool:
@@ -111,7 +113,7 @@ def _rated(hit: Hit, likely: float) -> RatedHit:
 
 def _by_name(memory: Memory, deeds: Sequence[Deed]) -> RatedHit:
     """``memory``, as certain as it is where one of ``deeds`` breaks a rule of it by name."""
-    if any(deed.breaks(memory.content) for deed in deeds):
+    if any(deed.concerns(memory) and deed.breaks(memory.content) for deed in deeds):
         return RatedHit(Hit.unsearched(memory, SURE), "states a rule that the action breaks")
     return RatedHit(Hit.unsearched(memory), "")
 
@@ -142,8 +144,8 @@ async def warn(
     A memory warns once in a context, unless it changed; one that the context holds for another
     reason warns where that is sure. Emits ``proposed``.
     """
-    read = (read_action(one, root=event.place.root) for one in event.action.by_file())
-    actions = [action for action in read if action.query and not action.looks_only]
+    read = (read_parts(one, tops=event.place.tops) for one in event.action.by_file())
+    actions = [one for one in chain.from_iterable(read) if one.query and not one.looks_only]
     if not actions or not settings.max_results:
         answer: tuple[Event, ...] = (abstain(event, "warn", "no_subject"),)
     else:

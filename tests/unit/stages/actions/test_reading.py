@@ -4,7 +4,7 @@ from subcog.bus.values import Action
 from subcog.stages.actions.reading import MAX_LINES, QUERY_CHARS, read_action
 from tests.waiting import ends_soon
 
-ROOT = "/work/shop"
+TOPS = ("/work/shop",)
 
 
 def test_of_an_edit_only_the_lines_that_change_are_read():
@@ -14,7 +14,7 @@ def test_of_an_edit_only_the_lines_that_change_are_read():
         replaced="def load(s):\n    s.begin()\n    return s.all()",
         written="def load(s):\n    s.commit()\n    return s.all()",
     )
-    read = read_action(edit, root=ROOT)
+    read = read_action(edit, tops=TOPS)
     assert (read.path, read.removed, read.added) == ("src/db.py", ("s.begin()",), ("s.commit()",))
     assert read.query == "src/db.py\ns.begin()\ns.commit()"
     assert not read.looks_only
