@@ -94,7 +94,7 @@ def command_mends(failed: Command, errors: Sequence[str], passed: Command) -> Fa
     differ = (*removed, *added)
     if not 0 < len(differ) <= _MAX_DIFFERENCES or any(map(_FORMS["transient"].search, errors)):
         return None
-    if not _is_same_work(failed, passed) or not all(_is_mend(unit, failed) for unit in differ):
+    if not _is_same_work(failed, passed) or not all(_is_mend(u, failed, errors) for u in differ):
         return None
     if _looks_elsewhere(removed, added) or not _words_fit(failed, errors, removed, added):
         return None
@@ -145,14 +145,42 @@ def _is_misplaced(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
     return is_script or all("/" in name for name in (*gone, *new))
 
 
-def _is_mend(unit: Unit, failed: Command) -> bool:
-    if unit.kind in {"flag", "env"} and _FORMS["unguards"].match(f"{unit.name}={unit.value}"):
-        return False
-    if unit.kind != "flag":
+def _is_mend(unit: Unit, failed: Command, errors: Sequence[str]) -> bool:
+    if unit.kind not in {"flag", "env"}:
         return True
-    if failed.program in _WORDS["linters"] or (failed.program in _TESTS and unit.name == "-m"):
+    if _FORMS["unguards"].match(f"{unit.name}={unit.value}") or _evades(unit, failed):
         return False
-    return not (_FORMS["evades"].match(unit.name) or unit.name in _WORDS["evades_shortly"])
+    return _says_the_same(unit, errors) or not _does_other_work(unit, failed, errors)
+
+
+def _evades(unit: Unit, failed: Command) -> bool:
+    """Whether with this option less is done, or the same only once more."""
+    if unit.kind == "env":
+        return False
+    if unit.name in _WORDS["evades_shortly"] or (unit.name, unit.value) == ("-n", ""):
+        return True
+    if failed.program in _TESTS and unit.name == "-m":
+        return True
+    return _FORMS["evades"].match(unit.name) is not None
+
+
+def _does_other_work(unit: Unit, failed: Command, errors: Sequence[str]) -> bool:
+    """Whether with this the command checks other things, or works for another place."""
+    if _FORMS["chooses"].match(unit.name):
+        return True
+    if unit.kind == "env":
+        return False
+    task = failed.words[:1]
+    checks = failed.program in _WORDS["linters"] or any(w in _WORDS["checking"] for w in task)
+    return checks or any(map(_FORMS["verdict"].search, errors))
+
+
+def _says_the_same(unit: Unit, errors: Sequence[str]) -> bool:
+    """Whether the error names the option or variable: "no dialect was specified"."""
+    bare = unit.name.lstrip("-")
+    name = re.escape(bare).replace(r"\-", "[-_ ]?") if len(bare) > 1 else re.escape(unit.name)
+    named = re.compile(rf"(?<![A-Za-z]){name}(?![A-Za-z])", re.IGNORECASE)
+    return any(map(named.search, errors))
 
 
 def _swaps_files(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
