@@ -25,11 +25,13 @@ from ...bus.values import Memory, Value
 from ...config.patterns import regex
 from ..text.unicode import cut
 from .commands import Command, Unit, command_shape, is_path, read_line
+from .reading import SHELL_FORMS
 
 NAMESPACE = "gotchas"
 CERTAIN = 0.97
 """The relevance of a record for a command that repeats the failure."""
 
+_FORMS = SHELL_FORMS["mends"].forms
 _MAX_ERROR_CHARS = 120
 _SENTENCE_END = regex(r"(?<=[.!?])\s")
 _TRAILING_VERSION = regex(r"[\d.]+\Z")
@@ -145,14 +147,31 @@ def differences(failed: Command, passed: Command) -> tuple[tuple[Unit, ...], tup
     new = [unit for unit in added if unit.kind == "word"]
     if len(gone) == len(new) == 1:
         before, after = _option_of(gone[0], failed), _option_of(new[0], passed)
-        if before and before == after and not is_path(gone[0].name) and not is_path(new[0].name):
+        if before and before == after and _is_another_value(gone[0].name, new[0].name):
             removed = [_with_value(unit, gone[0], before) for unit in removed]
             added = [_with_value(unit, new[0], before) for unit in added]
-    elif len(new) == 1 and not gone and not is_path(new[0].name):
+    elif len(new) == 1 and not gone:
         bare = Unit("flag", _option_of(new[0], passed))
-        if bare in added:
+        if bare in added and _is_value(new[0].name, bare.name, failed):
             added = [_with_value(unit, new[0], bare.name) for unit in added if unit != bare]
     return tuple(removed), tuple(added)
+
+
+def _is_another_value(before: str, after: str) -> bool:
+    """Whether an option has another value than before, rather than another file."""
+    return not (is_path(before) or is_path(after)) or after.startswith(f"{before}.")
+
+
+def _is_value(word: str, option: str, failed: Command) -> bool:
+    """Whether ``word``, new behind the new ``option``, is its value.
+
+    A path may be what alone the command is run for, unless the option takes one, it is a file that
+    configures, or the command ``failed`` had its paths already.
+    """
+    if not is_path(word) or _FORMS["takes_path"].fullmatch(option):
+        return True
+    configures = _FORMS["configures"].fullmatch(word.rpartition("/")[2])
+    return configures is not None or (option[:2] == "--" and any(map(is_path, failed.words)))
 
 
 def _only_in(one: Command, other: Command) -> list[Unit]:

@@ -64,6 +64,13 @@ def followed(*steps):
         ("sqlfluff lint a", "Error: No dialect was specified", "sqlfluff lint a --dialect b", "`"),
         ("cargo test", "error: requires the env RUST_ENV", "RUST_ENV=a cargo test", "`RUST_ENV=a`"),
         ("go test ./...", ASSERTED, "TZ=UTC go test ./...", "`TZ=UTC` is added"),
+        # an option with a path
+        ("docker build .", NO_MATCH, "docker build --platform linux/amd64 .", "`--platform="),
+        ("alembic current", NO_KEY, "alembic -c api/alembic.ini current", "`-c api/al"),
+        ("celery -A skerry worker", NO_KEY, "celery -A skerry.app worker", "`-A skerry.app`"),
+        ("vite build", NO_KEY, "vite build --config vite.prod.ts", "`--config=vite.prod.ts` is"),
+        ("play a.yml", NO_KEY, "play a.yml --vault-password-file .vault", "`--vault-pass"),
+        ("play a.yml", NO_KEY, "play a.yml --with b/c.yml", "`--with=b/c.yml` is added"),
         ("timeout 60 pytest -n 8 tests", LOCKED, "timeout 90 pytest -n 2 tests", "`-n 2` instead"),
     ],
 )
