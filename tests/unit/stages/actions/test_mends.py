@@ -371,3 +371,23 @@ def test_what_may_have_made_the_difference_leaves_doubt():
     failing(attempts, "make dev")
     attempts.disturb()
     assert attempts.passed("make dev --fast") == ()
+
+
+def test_what_began_before_the_other_failed_is_no_answer_to_it():
+    attempts = Attempts()
+    for line in ("pytest -n 8 a", "pytest -n0 a"):
+        attempts.begun(line)
+    attempts.ended("pytest -n 8 a")
+    failing(attempts, "pytest -n 8 a")
+    assert attempts.passed("pytest -n0 a", attempts.ended("pytest -n0 a")) == ()
+    attempts.begun("pytest -n0 a")
+    assert attempts.passed("pytest -n0 a", attempts.ended("pytest -n0 a"))
+
+
+def test_of_the_lines_that_never_end_few_are_remembered():
+    attempts = Attempts()
+    for number in range(10 * MAX_FAILED):
+        attempts.begun(f"make dev{number}")
+    failing(attempts, "make dev0")
+    assert attempts.ended("make dev0") == 1
+    assert attempts.ended(f"make dev{10 * MAX_FAILED - 1}") == 0
