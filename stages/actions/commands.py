@@ -31,7 +31,7 @@ _COMMENT = regex(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _KEYWORDS = frozenset(
     "for while until if then else elif fi do done case esac function select { } ! [[ coproc".split()
 )
-_LOOPS = frozenset("for case select function".split())
+_NO_COMMANDS = frozenset("for case esac select function done fi } [[".split())
 _SUBSTITUTION = regex(r"(?:[A-Za-z_]\w*=)?\"?\$\(|`|[<>]\(")
 _ASSIGNED = regex(r"[A-Za-z_]\w*\+?=")
 _USUAL = regex(r"\A(?:\S*/)?python[\d.]*(?= |\Z)")
@@ -161,7 +161,7 @@ def commands_run(text: str) -> tuple[Command, ...]:
         parts = _parts(_tokens(line))
     except ValueError:
         return ()
-    return _read(tuple(part for part in parts if part[0][0] not in _LOOPS)).commands
+    return _read(tuple(part for part in parts if part[0][0] not in _NO_COMMANDS)).commands
 
 
 def _read_text(text: str, given: Sequence[Unit] = (), directory: str = "") -> ShellLine:
@@ -243,8 +243,8 @@ def _read(
         prepares = prepares or words[0] in _PREPARE
         if words[0] in {"cd", "pushd"}:
             directory = "/".join(filter(None, (directory, *words[1:2])))
-        elif words[0] in _ADD_NOTHING:
-            given += _given(words)
+        elif run.words[0] in _ADD_NOTHING:
+            given += _given(run.words)
         elif run.script:
             inner = _read_text(run.script, (*given, *map(_variable, run.assigned)), directory)
             found += [(at, one, inner.decisive) for one in inner.commands]
