@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import anyio.to_thread
 
-from ...bus.events import CaptureRequested, ToolFailed, ToolUsed
+from ...bus.events import ActionProposed, CaptureRequested, ToolFailed, ToolUsed
 from ...bus.ids import next_ulid
 from ...bus.values import (
     AUTO_CAPTURED,
@@ -35,6 +35,8 @@ from ...stages.actions.mends import Attempts, telling_lines
 from ...stages.moments.reminder import context_of
 from ...stages.ports import Warnings
 
+_Act = ActionProposed | ToolUsed | ToolFailed
+
 
 class Watched(Attempts):
     """The commands of one context; who reads or changes them holds ``turn``."""
@@ -45,7 +47,7 @@ class Watched(Attempts):
 
 
 class FailureCaptures:
-    """The part of PostToolUse and PostToolUseFailure that no hook waits for."""
+    """The part of PreToolUse, PostToolUse and PostToolUseFailure that no hook waits for."""
 
     def __init__(
         self,
@@ -64,6 +66,13 @@ class FailureCaptures:
         self._clean = clean
         self._new_id = new_id
 
+    async def note_begun(self, event: ActionProposed) -> None:
+        """A command is about to be run: what fails from now on is no reason for it."""
+        if self._concerns(event) and event.action.command:
+            watched = self._watched(event)
+            async with watched.turn:
+                watched.begun(event.action.command)
+
     async def note_failure(self, event: ToolFailed) -> None:
         """A tool failed: remember the command, if it was one."""
         if not self._concerns(event) or not event.action.command:
@@ -71,6 +80,7 @@ class FailureCaptures:
         self._disturb_around(event)
         watched = self._watched(event)
         async with watched.turn:
+            watched.ended(event.action.command)
             if event.interrupted:
                 watched.disturb()
             else:
@@ -85,6 +95,7 @@ class FailureCaptures:
         self._disturb_around(event)
         watched = self._watched(event)
         async with watched.turn:
+            began = watched.ended(event.action.command)
             if not watched:
                 return
             if event.action.tool != COMMAND_TOOL:
@@ -93,22 +104,22 @@ class FailureCaptures:
             if event.unfinished:
                 watched.disturb()
                 return
-            records = watched.passed(self._line(event))
+            records = watched.passed(self._line(event), began)
         for number, record in enumerate(records, 1):
             await self._publish(await self._request(event, record, number))
 
-    def _concerns(self, event: ToolFailed | ToolUsed) -> bool:
+    def _concerns(self, event: _Act) -> bool:
         """Whether to remember what was done; what is explained only is not."""
         return self._settings.enabled and bool(event.session) and not event.detailed
 
-    def _disturb_around(self, event: ToolFailed | ToolUsed) -> None:
+    def _disturb_around(self, event: _Act) -> None:
         if event.agent:  # what a sub-agent does may mend what failed outside of it
             self._sessions.state(event.session).part(Watched).disturb()
 
-    def _watched(self, event: ToolFailed | ToolUsed) -> Watched:
+    def _watched(self, event: _Act) -> Watched:
         return self._sessions.state(context_of(event)).part(Watched)
 
-    def _line(self, event: ToolFailed | ToolUsed) -> str:
+    def _line(self, event: _Act) -> str:
         command = event.action.command
         return self._clean(command) if len(command) <= MAX_CHARS else command
 

@@ -92,6 +92,7 @@ class Handlers:
             "warn": self._moment(warn, hook.pre_tool_use, warnings=late, known=known),
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late, known=known),
             "remedy": self._moment(remedy, hook.post_tool_use_failure, known=known),
+            "note_begun": app.failures.note_begun,
             "note_failure": app.failures.note_failure,
             "note_mend": app.failures.note_mend,
             **app.uses.handlers,

@@ -86,6 +86,13 @@ ROUTES: tuple[Route, ...] = (
         )
     ),
     Route(
+        "note_begun",
+        e.ActionProposed,
+        "remember which commands are running",
+        capacity=256,
+        overflow=Overflow.DROP,
+    ),
+    Route(
         "note_failure",
         e.ToolFailed,
         "remember which command failed, until it passes",

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from ...bus.values import Value
 from ...config.patterns import regex
-from .reading import looks
+from ..shell.wrappers import Unwrapped, unwrapped
+from .reading import looks, without_documents
 
 MAX_CHARS = 2_000
 """A longer line is not read: it holds a program, not a command."""
@@ -30,8 +31,10 @@ _COMMENT = regex(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _KEYWORDS = frozenset(
     "for while until if then else elif fi do done case esac function select { } ! [[ coproc".split()
 )
+_NO_COMMANDS = frozenset("for case esac select function done fi } [[".split())
+_SUBSTITUTION = regex(r"(?:[A-Za-z_]\w*=)?\"?\$\(|`|[<>]\(")
 _ASSIGNED = regex(r"[A-Za-z_]\w*\+?=")
-_DURATION = regex(r"\d+(?:\.\d+)?[smhd]?")
+_USUAL = regex(r"\A(?:\S*/)?python[\d.]*(?= |\Z)")
 _NUMBER = regex(r"[+-]?\d+(?:[.,:]\d+)*[A-Za-z%]{0,3}")
 _SHORT_WITH_NUMBER = regex(r"(-[A-Za-z])=?(\d+)")
 _LONG_WITH_VALUE = regex(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
@@ -42,16 +45,6 @@ _DIGITS = regex(r"\d+(?:\.\d+)*")
 _NEEDS_QUOTES = regex(r"[\s'\"\\;|&<>()#]")
 _MOST_WORD_CHARS = 60
 
-# What runs another program, with the number of words that its options take.
-_PREFIXES = {"sudo": "ugpCDhRT", "time": "", "command": "", "exec": "", "nohup": "", "nice": "n"}
-_RUNS = {
-    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "rye", "pipenv"), ("run",)),
-    "bundle": ("exec",),
-    **dict.fromkeys(("pnpm", "yarn"), ("exec", "dlx")),
-    "npm": ("exec",),
-}
-_DIRECT = frozenset({"npx", "bunx", "pipx"})
-_RUN_OPTIONS = frozenset("--extra --with --group --python -p --package --only-group".split())
 _INTERPRETERS = regex(r"python[\d.]*|node|bash|sh|zsh|ruby|perl|php|bun|tsx|ts-node|deno")
 _ADD_NOTHING = frozenset(
     "cd pushd popd echo printf true : export set unset source . sleep pwd shopt alias ulimit umask"
@@ -121,13 +114,16 @@ class Command(Value, frozen=True, kw_only=True, dict=True):
 
         Variables, ``sudo`` and directories are no part of it.
         """
-        kinds: dict[str, list[str]] = {"runner": [], "flag": []}
-        for unit in self.units:
-            if unit.kind in kinds and unit.name != "sudo":
-                kinds[unit.kind].append(f"{unit.name} *" if unit.value else unit.name)
+        runners = [u.name for u in self.units if u.kind == "runner" and u.name != "sudo"]
+        return " ".join((*(_USUAL.sub("python", name) for name in runners), self.bare_shape))
+
+    @cached_property
+    def bare_shape(self) -> str:
+        """Its shape without what runs it."""
+        flags = [u.name + (" *" if u.value else "") for u in self.units if u.kind == "flag"]
         words = [_generic(word) for word in self.words]
         kept = [word for at, word in enumerate(words) if word != "*" or words[at - 1 : at] != ["*"]]
-        return " ".join((*kinds["runner"], self.program, *kept, *sorted(kinds["flag"])))
+        return " ".join((self.program, *kept, *sorted(flags)))
 
 
 class ShellLine(Value, frozen=True, kw_only=True):
@@ -149,7 +145,27 @@ _UNREADABLE = ShellLine(prepares=True)
 
 def read_line(text: str) -> ShellLine:
     """Read the shell line ``text``, whatever it is; one that cannot be read has no commands."""
-    if len(text) > MAX_CHARS or _OPAQUE.search(text):
+    return _read_text(text) if len(text) <= MAX_CHARS else _UNREADABLE
+
+
+def commands_run(text: str) -> tuple[Command, ...]:
+    """The commands of the shell line ``text`` that matter, also those in loops and substitutions.
+
+    It says which are run, and nothing of whether the line passes where they do.
+    """
+    line, _ = without_documents(text)
+    if len(line) > MAX_CHARS:
+        return ()
+    line = _SUBSTITUTION.sub("\n", line)
+    try:
+        parts = _parts(_tokens(line))
+    except ValueError:
+        return ()
+    return _read(tuple(part for part in parts if part[0][0] not in _NO_COMMANDS)).commands
+
+
+def _read_text(text: str, given: Sequence[Unit] = (), directory: str = "") -> ShellLine:
+    if _OPAQUE.search(text):
         return _UNREADABLE
     try:
         tokens = _tokens(text)
@@ -158,7 +174,7 @@ def read_line(text: str) -> ShellLine:
     parts = tuple(_parts(tokens))
     if any(words[0] in _KEYWORDS for words, _ in parts):
         return _UNREADABLE
-    read = _read(parts)
+    read = _read(parts, given, directory)
     return replace(read, prepares=True) if _writes(tokens) else read
 
 
@@ -216,23 +232,29 @@ def _parts(tokens: Sequence[str]) -> Iterator[tuple[list[str], str]]:
         yield words, ""
 
 
-def _read(parts: Sequence[tuple[list[str], str]]) -> ShellLine:
-    given: list[Unit] = []
-    found: list[tuple[int, Command]] = []
-    directory, prepares = "", len(parts) > _MAX_COMMANDS
+def _read(
+    parts: Sequence[tuple[list[str], str]], given: Sequence[Unit] = (), directory: str = ""
+) -> ShellLine:
+    given = list(given)
+    found: list[tuple[int, Command, bool]] = []
+    prepares = len(parts) > _MAX_COMMANDS
     for at, (words, _) in enumerate(parts[:_MAX_COMMANDS]):
+        run = unwrapped(words)
         prepares = prepares or words[0] in _PREPARE
         if words[0] in {"cd", "pushd"}:
             directory = "/".join(filter(None, (directory, *words[1:2])))
-        elif words[0] in _ADD_NOTHING:
-            given += _given(words)
-        elif command := _command(words, tuple(given), directory):
-            found.append((at, command))
-    matter = [(at, one) for at, one in found if not one.looks_only] or found
-    commands = tuple(one for _, one in matter)
+        elif run.words[0] in _ADD_NOTHING:
+            given += _given(run.words)
+        elif run.script:
+            inner = _read_text(run.script, (*given, *map(_variable, run.assigned)), directory)
+            found += [(at, one, inner.decisive) for one in inner.commands]
+            prepares = prepares or inner.prepares
+        elif command := _command(run, tuple(given), directory):
+            found.append((at, command, True))
+    matter = [one for one in found if not one[1].looks_only] or found
     return ShellLine(
-        commands=commands,
-        decisive=len(matter) == 1 and _decides(parts, matter[0][0]),
+        commands=tuple(one for _, one, _ in matter),
+        decisive=len(matter) == 1 and matter[0][2] and _decides(parts, matter[0][0]),
         directory=directory,
         prepares=prepares,
     )
@@ -256,10 +278,13 @@ def _decides(parts: Sequence[tuple[list[str], str]], at: int) -> bool:
 # --- a command ------------------------------------------------------------------------------------
 
 
-def _command(words: Sequence[str], given: tuple[Unit, ...], directory: str) -> Command | None:
-    env, rest = _variables(words)
-    runner, rest = _runner(rest)
-    if not rest or not re.fullmatch(r"[\w./~@+$:{}-]+", rest[0]):
+def _command(run: Unwrapped, given: tuple[Unit, ...], directory: str) -> Command | None:
+    env = [_variable(word) for word in run.assigned]
+    env += [Unit("runner", "sudo")] if run.as_root else []
+    interpreter = _interpreter(run.words)
+    runner = [*(Unit("runner", name) for name in run.runners), *interpreter]
+    rest = run.words[len(interpreter) :]
+    if not rest or not re.fullmatch(r"[\w./~@+$:{}-]+", rest[0]) or _ASSIGNED.match(rest[0]):
         return None
     place, arguments = rest[0], rest[1:]
     program = place.rpartition("/")[2]
@@ -286,58 +311,12 @@ def _variable(word: str) -> Unit:
     return Unit("env", name.rstrip("+"), value)
 
 
-def _variables(words: Sequence[str]) -> tuple[list[Unit], list[str]]:
-    """What is assigned before a command, and the command without it and what only wraps it."""
-    env: list[Unit] = []
-    rest = list(words)
-    sudo: list[Unit] = []
-    while rest:
-        if _ASSIGNED.match(rest[0]):
-            env.append(_variable(rest.pop(0)))
-        elif rest[0] == "timeout":
-            rest = _behind_options(rest[1:], "ks")
-            rest = rest[1:] if rest and _DURATION.fullmatch(rest[0]) else []
-        elif rest[0] == "env":
-            rest = rest[1:]
-        elif rest[0] in _PREFIXES:
-            sudo = [Unit("runner", "sudo")] if rest[0] == "sudo" else sudo
-            rest = _behind_options(rest[1:], _PREFIXES[rest[0]])
-        else:
-            break
-    return env + sudo, rest
-
-
-def _behind_options(words: list[str], with_value: str) -> list[str]:
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        takes = len(words[0]) == 2 and words[0][1] in with_value
-        words = words[2 if takes else 1 :]
-    return words
-
-
-def _runner(words: list[str]) -> tuple[list[Unit], list[str]]:
-    """What runs the program (``uv run``, ``python -m``, ``bash`` of a script), and the rest."""
-    first = words[0].rpartition("/")[2] if words else ""
-    taken = 0
-    if first in _RUNS and len(words) > 2 and words[1] in _RUNS[first]:
-        taken = _past_options(words, 2)
-    elif first in _DIRECT and len(words) > 1:
-        taken = _past_options(words, 1)
-    if taken:
-        more, rest = _runner(words[taken:])
-        return [Unit("runner", " ".join(words[:taken])), *more], rest
-    if not _INTERPRETERS.fullmatch(first) or len(words) < 2:
-        return [], words
-    if words[1] == "-m" and len(words) > 2:
-        return [Unit("runner", f"{words[0]} -m")], words[2:]
-    if is_path(words[1]):
-        return [Unit("runner", words[0])], words[1:]
-    return [], words
-
-
-def _past_options(words: Sequence[str], at: int) -> int:
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in _RUN_OPTIONS else 1
-    return at if at < len(words) else 0
+def _interpreter(words: Sequence[str]) -> list[Unit]:
+    """What runs a script: ``python``, ``bash``."""
+    if len(words) > 1 and is_path(words[1]):
+        first = words[0].rpartition("/")[2]
+        return [Unit("runner", words[0])] if _INTERPRETERS.fullmatch(first) else []
+    return []
 
 
 def _arguments(words: Sequence[str]) -> Iterator[Unit]:

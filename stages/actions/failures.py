@@ -24,12 +24,14 @@ from enum import StrEnum
 from ...bus.values import Memory, Value
 from ...config.patterns import regex
 from ..text.unicode import cut
-from .commands import Command, Unit, command_shape, is_path, read_line
+from .commands import Command, Unit, is_path, read_line
+from .reading import SHELL_FORMS
 
 NAMESPACE = "gotchas"
 CERTAIN = 0.97
 """The relevance of a record for a command that repeats the failure."""
 
+_FORMS = SHELL_FORMS["mends"].forms
 _MAX_ERROR_CHARS = 120
 _SENTENCE_END = regex(r"(?<=[.!?])\s")
 _TRAILING_VERSION = regex(r"[\d.]+\Z")
@@ -97,13 +99,14 @@ def read_record(memory: Memory) -> FailureRecord | None:
 
 
 def failing_shapes(memory: Memory) -> tuple[str, ...]:
-    """The shape of the command that fails, according to ``memory``.
+    """The shapes of the command that fails, according to ``memory``, with its runner and without.
 
     One that a changed file mended fails no longer.
     """
     record = read_record(memory)
-    shape = command_shape(record.failed) if record is not None and record.works else ""
-    return (shape,) if shape else ()
+    failed = read_line(record.failed).commands if record is not None and record.works else ()
+    shapes = (failed[0].shape, failed[0].bare_shape) if len(failed) == 1 else ()
+    return tuple(dict.fromkeys(shapes))
 
 
 def repetition(record: FailureRecord, proposed: Sequence[Command]) -> Repetition:
@@ -126,13 +129,33 @@ def _compared(failed: Command, works: Command | None, proposed: Command) -> Repe
     gone, new = _only_in(failed, works), _only_in(works, failed)
     names = {(unit.kind, unit.name) for unit in added} - {(u.kind, u.name) for u in removed}
     has = {(unit.kind, unit.name) for unit in proposed.units}
-    if set(new) <= set(proposed.units) and works.shape == proposed.shape:
+    by_place = any(map(_is_place, (*removed, *added)))
+    if set(new) <= set(proposed.units) and _is_shaped(proposed, works, by_place):
         return Repetition.MENDED
     if names & has:
         return Repetition.MENDED if same_program(failed, proposed) else Repetition.OTHER
-    if proposed.shape == failed.shape and set(gone) <= set(proposed.units):
+    elsewhere = by_place and _sourced(proposed) != _sourced(failed)
+    if (
+        not elsewhere
+        and _is_shaped(proposed, failed, by_place)
+        and set(gone) <= set(proposed.units)
+    ):
         return Repetition.REPEATS
     return Repetition.OTHER
+
+
+def _is_place(unit: Unit) -> bool:
+    """Whether it is what runs the command, or a program elsewhere: another environment."""
+    return unit.kind in {"runner", "program"} or unit.is_sourced
+
+
+def _sourced(command: Command) -> set[Unit]:
+    return {unit for unit in command.units if unit.is_sourced}
+
+
+def _is_shaped(one: Command, other: Command, by_place: bool) -> bool:
+    """Whether both do the same; ``by_place`` in one environment, else in any."""
+    return one.shape == other.shape or (not by_place and one.bare_shape == other.bare_shape)
 
 
 # --- how two commands differ ---------------------------------------------------------------------
@@ -145,14 +168,31 @@ def differences(failed: Command, passed: Command) -> tuple[tuple[Unit, ...], tup
     new = [unit for unit in added if unit.kind == "word"]
     if len(gone) == len(new) == 1:
         before, after = _option_of(gone[0], failed), _option_of(new[0], passed)
-        if before and before == after and not is_path(gone[0].name) and not is_path(new[0].name):
+        if before and before == after and _is_another_value(gone[0].name, new[0].name):
             removed = [_with_value(unit, gone[0], before) for unit in removed]
             added = [_with_value(unit, new[0], before) for unit in added]
-    elif len(new) == 1 and not gone and not is_path(new[0].name):
+    elif len(new) == 1 and not gone:
         bare = Unit("flag", _option_of(new[0], passed))
-        if bare in added:
+        if bare in added and _is_value(new[0].name, bare.name, failed):
             added = [_with_value(unit, new[0], bare.name) for unit in added if unit != bare]
     return tuple(removed), tuple(added)
+
+
+def _is_another_value(before: str, after: str) -> bool:
+    """Whether an option has another value than before, rather than another file."""
+    return not (is_path(before) or is_path(after)) or after.startswith(f"{before}.")
+
+
+def _is_value(word: str, option: str, failed: Command) -> bool:
+    """Whether ``word``, new behind the new ``option``, is its value.
+
+    A path may be what alone the command is run for, unless the option takes one, it is a file that
+    configures, or the command ``failed`` had its paths already.
+    """
+    if not is_path(word) or _FORMS["takes_path"].fullmatch(option):
+        return True
+    configures = _FORMS["configures"].fullmatch(word.rpartition("/")[2])
+    return configures is not None or (option[:2] == "--" and any(map(is_path, failed.words)))
 
 
 def _only_in(one: Command, other: Command) -> list[Unit]:

@@ -94,7 +94,7 @@ def command_mends(failed: Command, errors: Sequence[str], passed: Command) -> Fa
     differ = (*removed, *added)
     if not 0 < len(differ) <= _MAX_DIFFERENCES or any(map(_FORMS["transient"].search, errors)):
         return None
-    if not _is_same_work(failed, passed) or not all(_is_mend(unit, failed) for unit in differ):
+    if not _is_same_work(failed, passed) or not all(_is_mend(u, failed, errors) for u in differ):
         return None
     if _looks_elsewhere(removed, added) or not _words_fit(failed, errors, removed, added):
         return None
@@ -145,14 +145,42 @@ def _is_misplaced(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
     return is_script or all("/" in name for name in (*gone, *new))
 
 
-def _is_mend(unit: Unit, failed: Command) -> bool:
-    if unit.kind in {"flag", "env"} and _FORMS["unguards"].match(f"{unit.name}={unit.value}"):
-        return False
-    if unit.kind != "flag":
+def _is_mend(unit: Unit, failed: Command, errors: Sequence[str]) -> bool:
+    if unit.kind not in {"flag", "env"}:
         return True
-    if failed.program in _WORDS["linters"] or (failed.program in _TESTS and unit.name == "-m"):
+    if _FORMS["unguards"].match(f"{unit.name}={unit.value}") or _evades(unit, failed):
         return False
-    return not (_FORMS["evades"].match(unit.name) or unit.name in _WORDS["evades_shortly"])
+    return _says_the_same(unit, errors) or not _does_other_work(unit, failed, errors)
+
+
+def _evades(unit: Unit, failed: Command) -> bool:
+    """Whether with this option less is done, or the same only once more."""
+    if unit.kind == "env":
+        return False
+    if unit.name in _WORDS["evades_shortly"] or (unit.name, unit.value) == ("-n", ""):
+        return True
+    if failed.program in _TESTS and unit.name == "-m":
+        return True
+    return _FORMS["evades"].match(unit.name) is not None
+
+
+def _does_other_work(unit: Unit, failed: Command, errors: Sequence[str]) -> bool:
+    """Whether with this the command checks other things, or works for another place."""
+    if _FORMS["chooses"].match(unit.name):
+        return True
+    if unit.kind == "env":
+        return False
+    task = failed.words[:1]
+    checks = failed.program in _WORDS["linters"] or any(w in _WORDS["checking"] for w in task)
+    return checks or any(map(_FORMS["verdict"].search, errors))
+
+
+def _says_the_same(unit: Unit, errors: Sequence[str]) -> bool:
+    """Whether the error names the option or variable: "no dialect was specified"."""
+    bare = unit.name.lstrip("-")
+    name = re.escape(bare).replace(r"\-", "[-_ ]?") if len(bare) > 1 else re.escape(unit.name)
+    named = re.compile(rf"(?<![A-Za-z]){name}(?![A-Za-z])", re.IGNORECASE)
+    return any(map(named.search, errors))
 
 
 def _swaps_files(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
@@ -209,13 +237,15 @@ def _is_about(edit: Edit, said: str, terms: Sequence[str]) -> bool:
 class _Failed(Struct):
     """A command that failed. ``edits`` are what was changed since, None for too much of it.
 
-    ``disturbed`` is whether something was run since that may have made the difference.
+    ``disturbed`` is whether something was run since that may have made the difference. It is the
+    failure number ``at``.
     """
 
     command: Command
     errors: tuple[str, ...]
     said: str
     edits: list[Edit] | None
+    at: int = 0
     disturbed: bool = False
     uses: int = 0
 
@@ -228,12 +258,29 @@ class Attempts:
 
     def __init__(self) -> None:
         self._failed: list[_Failed] = []
+        self._count_failed = 0
+        self._begun: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._failed)
 
+    def begun(self, line: str) -> None:
+        """The shell ``line`` is about to be run."""
+        self._begun.pop(line, None)
+        self._begun[line] = self._count_failed
+        if len(self._begun) > MAX_FAILED:
+            del self._begun[next(iter(self._begun))]
+
+    def ended(self, line: str) -> int:
+        """The shell ``line`` has ended, however; how many had failed when it began.
+
+        Where nobody said that it began, it is taken to have been run at once.
+        """
+        return self._begun.pop(line, self._count_failed)
+
     def failed(self, line: str, errors: Sequence[str], said: str) -> None:
         """The shell ``line`` failed with ``errors``, the telling lines of what it ``said``."""
+        self._count_failed += 1
         read = self._read(line)
         if not _only_looks(read):  # it may have done a part of its work
             self.disturb(but=read.commands[0] if read.decisive else None)
@@ -244,7 +291,7 @@ class Attempts:
         self._failed = [one for one in self._failed if not is_same(one.command, command)]
         if errors and is_worth_watching(command):
             cut = said[-_SAID_CHARS:].casefold()
-            self._failed.append(_Failed(command, tuple(errors), cut, []))
+            self._failed.append(_Failed(command, tuple(errors), cut, [], self._count_failed))
         del self._failed[:-MAX_FAILED]
 
     def edited(self, action: Action, *, tops: tuple[str, ...] = ()) -> None:
@@ -256,13 +303,17 @@ class Attempts:
                 both = [*one.edits, *edits]
                 one.edits = both if len(both) <= MAX_EDITS else None
 
-    def passed(self, line: str) -> tuple[FailureRecord, ...]:
-        """The shell ``line`` passed: what of the failures before it has mended."""
+    def passed(self, line: str, after: int | None = None) -> tuple[FailureRecord, ...]:
+        """The shell ``line`` passed: what of the failures before it has mended.
+
+        It began ``after`` so many failures: those that came later are not mended by it.
+        """
         read = self._read(line)
         records: tuple[FailureRecord, ...] = ()
         if read.decisive:
             passed = read.commands[0]
-            found = [_mended(one, passed) for one in self._failed]
+            known = self._count_failed if after is None else after
+            found = [_mended(one, passed) if one.at <= known else None for one in self._failed]
             records = tuple(record for record in found if record is not None)
             self._settle(passed, found)
         if not _only_looks(read):

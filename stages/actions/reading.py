@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ...bus.values import Action, Value
 from ...config.patterns import regex
+from ..shell.wrappers import raw_words, reads_shell, sent_elsewhere, unwrapped
 from ..text.lexicons import load_wordings
 from ..text.paths import directories, seen_from, shortened, way_out
 from ..text.unicode import one_line
@@ -28,6 +29,7 @@ MAX_LINES = 80
 
 QUERY_CHARS = 400
 
+_MAX_WRAPPED = 4
 _READ_CHARS = 6_000
 
 
@@ -119,7 +121,7 @@ def read_parts(action: Action, *, tops: tuple[str, ...] = ()) -> tuple[ActionTex
 def read_action(action: Action, *, tops: tuple[str, ...] = ()) -> ActionText:
     """Read ``action`` of a project whose working trees these are, the one worked in first."""
     folder = seen_from(tops, action.directory)
-    shell, here = _without_documents(action.command[:_READ_CHARS])
+    shell, here = without_documents(action.command[:_READ_CHARS])
     commands = tuple(_commands(shell))
     paths = tuple(seen_from(tops, path, folder) for path in action.paths)
     removed, added = _changed(action.replaced, "\n".join(filter(None, (action.written, here))))
@@ -138,19 +140,24 @@ def read_action(action: Action, *, tops: tuple[str, ...] = ()) -> ActionText:
     )
 
 
-def _without_documents(command: str) -> tuple[str, str]:
-    """A shell line without the texts that it hands to its commands, and these texts."""
+def without_documents(command: str) -> tuple[str, str]:
+    """A shell line without the texts that it hands to its commands, and these texts.
+
+    What it hands to a shell is more of its commands.
+    """
     if "<<" not in command:
         return command, ""
-    found_texts = _SHELL["here_document"].finditer(command)
-    texts = [found["text"] for found in found_texts if not _is_message(command, found.start())]
-    return _SHELL["here_document"].sub(r"\g<line>", command), "\n".join(texts)
+    texts: list[str] = []
 
+    def kept(found: re.Match[str]) -> str:
+        before = re.split(r"\n|&&|;|\|", command[: found.start()])[-1].strip()
+        if reads_shell(before):
+            return f"{found['line']}\n{found['text']}"
+        if not _SHELL["takes_message"].match(before):  # what is only said of a change
+            texts.append(found["text"])
+        return found["line"]
 
-def _is_message(command: str, at: int) -> bool:
-    """Whether the text that is handed on at place ``at`` is only what is said of a change."""
-    before = re.split(r"\n|&&|;", command[:at])[-1].strip()
-    return _SHELL["takes_message"].match(before) is not None
+    return _SHELL["here_document"].sub(kept, command), "\n".join(texts)
 
 
 def without_messages(command: str) -> str:
@@ -186,17 +193,29 @@ def _spelled_out(command: str) -> str:
 
 
 def plain_commands(command: str) -> Iterator[str]:
-    """``command`` without what only runs it, and the command that it runs elsewhere if any."""
-    plain = _SHELL["runner"].sub("", command, count=1).strip("(){} ").rstrip(";,.")
-    plain = as_usual(" ".join(plain.split()))
-    yield plain
-    if django := _SHELL["django"].match(plain):
-        yield from (f"manage.py {django['rest']}", django["rest"])
-    if sub_program := _SHELL["sub_program"].match(plain):
-        yield sub_program["rest"]
-    if wrapped := _SHELL["wrapped"].match(plain):
-        for inner in _separated(wrapped["quoted"] or wrapped["rest"] or ""):
-            yield as_usual(" ".join(_SHELL["runner"].sub("", inner, count=1).split()))
+    """``command`` without what only runs it, and the commands that it runs otherwise if any."""
+    for one in _run_by(command, _MAX_WRAPPED):
+        plain = as_usual(_spelled_out(one))
+        yield plain
+        if django := _SHELL["django"].match(plain):
+            yield from (f"manage.py {django['rest']}", django["rest"])
+        if sub_program := _SHELL["sub_program"].match(plain):
+            yield sub_program["rest"]
+
+
+def _run_by(command: str, most: int) -> Iterator[str]:
+    """``command`` itself, and what it hands to a shell, a container or another machine."""
+    command = _SHELL["substituted"].sub("", command).strip("(){} ").rstrip(";,.")
+    run = unwrapped(raw_words(command))
+    yield " ".join(run.words)
+    inner = run.script or sent_elsewhere(run.words)
+    for one in _separated(_unquoted(inner)) if inner and most else ():
+        yield from _run_by(one, most - 1)
+
+
+def _unquoted(text: str) -> str:
+    """``text`` without the quotes around all of it."""
+    return text[1:-1] if text[:1] in {"'", '"'} and text[-1:] == text[:1] else text
 
 
 def as_usual(command: str) -> str:
@@ -218,6 +237,7 @@ def _usual_resource(found: re.Match[str]) -> str:
 
 def looks(command: str) -> bool:
     """Whether the single ``command`` only looks, and changes nothing."""
+    command = " ".join(unwrapped(raw_words(command)).words)
     return _SHELL["looks"].match(command) is not None and ">" not in without_redirects(command)
 
 

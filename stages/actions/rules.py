@@ -224,7 +224,8 @@ def rule_words(text: str) -> frozenset[str]:
 
 def action_keys(deed: Deed, commands: Iterable[Command]) -> tuple[str, ...]:
     """The keys that a memory may have that warns of ``deed``, whose ``commands`` these are."""
-    return (*(command.shape for command in commands), *deed.keys())
+    shapes = (shape for command in commands for shape in (command.shape, command.bare_shape))
+    return (*shapes, *deed.keys())
 
 
 def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:

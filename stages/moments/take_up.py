@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from ...bus.values import Action, Memory, UseKind
 from ...config.patterns import regex
 from ..actions.claims import claims_of, speaks_against, terms
-from ..actions.commands import Command, read_line
+from ..actions.commands import Command, commands_run
 from ..actions.failures import FailureRecord, Repetition, read_record, repetition
 from ..language.words import fold, words_of
 from ..text.markup import own_text
@@ -287,7 +287,7 @@ class Showings:
         detail: str,
     ) -> list[Use]:
         records = [(one, one.record) for one in older if one.record is not None]
-        commands = read_line(action.command).commands if records and action.command else ()
+        commands = commands_run(action.command) if records and action.command else ()
         found = (one for one, record in records if commands and holds(record, commands))
         return list(_flat(self._note(one, kind, detail) for one in found))
 

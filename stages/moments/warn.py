@@ -18,7 +18,7 @@ from ...bus.signals import degraded, emit, proposed
 from ...bus.values import Hit, Memory, Query
 from ...config.settings import ActionSettings
 from ..actions.claims import terms
-from ..actions.commands import Command, read_line
+from ..actions.commands import Command, commands_run
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, SURE, Matcher
 from ..actions.reading import ActionText, read_parts
@@ -64,7 +64,7 @@ class Searcher(Struct, frozen=True):
         out.
         """
         deeds = [Deed(action) for action in actions]
-        commands = read_line(event.action.command).commands
+        commands = commands_run(event.action.command)
         keys = dict.fromkeys(key for deed in deeds for key in action_keys(deed, commands))
         known = await self.warnings.warning(tuple(keys), event.place.readable) if keys else ()
         rated = [_by_name(memory, deeds) for memory in known]

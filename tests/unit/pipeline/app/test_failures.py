@@ -112,6 +112,18 @@ async def test_a_failure_and_its_mend_are_known_to_the_next_session(tmp_path):
             assert await desk.proposes(harmless, "s4") == ""
 
 
+async def test_of_two_commands_at_once_one_is_no_answer_to_the_other(tmp_path):
+    async with at_work(tmp_path) as desk:
+        for command in (SLOW, WORKS):
+            await desk.proposes(command, "s1")
+        await desk.fails(SLOW)
+        await desk.passes(WORKS)
+        assert await desk.kept() == ()
+        await desk.proposes(WORKS, "s1")
+        await desk.passes(WORKS)
+        assert len(await desk.kept()) == 1
+
+
 async def test_the_reason_is_certain(tmp_path):
     async with at_work(tmp_path) as desk:
         await desk.fails("npm install", "npm error ERESOLVE unable to resolve dependency tree")

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.actions.commands import MAX_CHARS, command_shape, read_line
+from subcog.stages.actions.commands import MAX_CHARS, command_shape, commands_run, read_line
 from tests.waiting import ends_soon
 
 
@@ -16,10 +16,12 @@ from tests.waiting import ends_soon
         ("git show 0a1b2c3d4e5f 'a b'", "git show *"),
         ("python -m pytest", "python -m pytest"),
         ("uv run --extra dev pytest", "uv run --extra dev pytest"),
-        ("python3 scripts/load.py --rows=10 'a text'", "python3 load.py * --rows *"),
+        ("python3 scripts/load.py --rows=10 'a text'", "python load.py * --rows *"),
         ("npm test 2>&1 | tail -20", "npm test"),
         ("# first\nnpm test # then\n", "npm test"),
         ("echo hi; ls", "ls"),
+        ("bash -euo pipefail -c 'cd api && make dev'", "make dev"),
+        ("op run -- make dev", "op run -- make dev"),
         ("npm ci && npm test", ""),
         ("", ""),
     ],
@@ -87,3 +89,26 @@ def test_a_command_can_be_read_again_from_how_it_is_written():
     line = "source .venv/bin/activate && A='b c' uv run pytest -n 8 'a b' --x='c d'"
     (command,) = read_line(line).commands
     assert read_line(command.text).commands == (command,)
+
+
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ("for i in 1 2; do make dev; done", ["make dev"]),
+        ("if true; then make dev; else make x; fi", ["make dev", "make x"]),
+        ("out=$(make dev); echo $out", ["make dev"]),
+        ("bash <<'EOF'\nmake dev\nEOF", ["bash", "make dev"]),
+        ("cat > a.md <<'EOF'\nmake dev\nEOF", ["cat"]),
+        ("A=1 bash -c 'make dev'", ["A=1 make dev"]),
+        ("docker compose exec web make dev", ["docker compose exec web make dev"]),
+        ("'", []),
+        ("x " * MAX_CHARS, []),
+    ],
+)
+def test_what_is_run_is_told_also_where_nobody_knows_whether_it_passes(line, texts):
+    assert [one.text for one in commands_run(line)] == texts
+
+
+@pytest.mark.parametrize(("line", "decisive"), [("make a", True), ("make a; ls", False)])
+def test_a_line_handed_to_a_shell_decides_as_it_does_alone(line, decisive):
+    assert read_line(f"bash -c '{line}'").decisive is decisive

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.actions.commands import read_line
+from subcog.stages.actions.commands import commands_run, read_line
 from subcog.stages.actions.failures import (
     FailureRecord,
     Repetition,
@@ -22,6 +22,10 @@ PEERS = FailureRecord(
 )
 ENV = FailureRecord(failed="make serve", errors=("KeyError",), files=(".env", "a.toml"))
 RUNNER = FailureRecord(failed="pytest tests", errors=("x",), works="CI=1 uv run pytest tests")
+
+SEED = FailureRecord(
+    failed="python tools/seed.py", errors=("x",), works="PYTHONPATH=. python tools/seed.py"
+)
 
 
 def remembered(record, **changes):
@@ -100,12 +104,24 @@ def test_only_what_still_fails_is_looked_up():
         (ENV, "make serve", "mended"),
         (ENV, "make test", "other"),
         (RUNNER, "pytest tests", "repeats"),
+        (WORKERS, "bash -c 'pytest -n 8 tests/api'", "repeats"),
+        (WORKERS, "for i in 1 2; do pytest -n 8 tests/api; done", "repeats"),
+        (WORKERS, "out=$(pytest -n 8 tests/api); echo $out", "repeats"),
+        (WORKERS, "uv run pytest -n 8 tests/api", "repeats"),
+        (WORKERS, "python -m pytest -n 8 tests/api", "repeats"),
+        (WORKERS, "uv run pytest -n 0 tests/api", "mended"),
+        (WORKERS, "docker compose exec web pytest -n 8 tests/api", "other"),
+        (SEED, "python3 tools/seed.py", "repeats"),
+        (SEED, ".venv/bin/python tools/seed.py", "repeats"),
+        (SEED, "PYTHONPATH=. python3 tools/seed.py", "mended"),
+        (RUNNER, "poetry run pytest tests", "other"),
+        (RUNNER, "source .venv/bin/activate && pytest tests", "other"),
         (RUNNER, "CI=yes pytest tests", "mended"),
         (RUNNER, "uv run pytest tests -q", "mended"),
     ],
 )
 def test_a_proposed_command_repeats_a_failure_or_does_not(record, proposed, kind):
-    assert repetition(record, read_line(proposed).commands) is Repetition(kind)
+    assert repetition(record, commands_run(proposed)) is Repetition(kind)
 
 
 def test_a_record_of_nonsense_is_repeated_by_nothing():

@@ -19,6 +19,11 @@ ASSERTED = "Exit code 1\nFAILED tests/test_a.py::test_a - AssertionError: assert
 REFUSED = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
 NOT_FOUND = "Exit code 127\nbash: pytest: command not found"
 NO_TARGET = "make: *** No rule to make target 'tests'.  Stop."
+NO_MATCH = "ERROR: no match for platform in manifest"
+HEADS = "ERROR: Multiple head revisions are present"
+TESTS_FAILED = "Execution failed for task ':test'. There were failing tests"
+NO_KEY = "FAILED: No 'script_location' key found in configuration"
+NO_TARGET_ES = "Transforming const to the configured target environment is not supported yet"
 ERROR = "OperationalError: database is locked"
 
 
@@ -50,10 +55,22 @@ def followed(*steps):
         ("uv run pytest", NO_MODULE, "uv run --extra dev pytest", "`uv run --extra dev` instead"),
         ("cd /src && make dev", LOCKED, "cd /src && CI=1 make dev", "`CI=1` is added"),
         ("make tests", NO_TARGET, "make test", "`test` instead of `tests`"),
-        ("vite --target es5", LOCKED, "vite --target es2020", "`--target=es2020` instead of"),
+        ("vite --target es5", NO_TARGET_ES, "vite --target es2020", "`--target=es2020` instead of"),
         ("./run.sh", "./run.sh: Permission denied", "bash run.sh", "`bash`"),
         ("pytest tests", NO_MODULE, "source .venv/bin/activate && pytest tests", "`source .venv"),
         ("cargo build --offline", LOCKED, "cargo build", "`--offline` is left out"),
+        # what it chooses otherwise is what the error says is missing
+        ("kubectl apply x", "error: no context exists", "kubectl --context dev apply x", "`"),
+        ("sqlfluff lint a", "Error: No dialect was specified", "sqlfluff lint a --dialect b", "`"),
+        ("cargo test", "error: requires the env RUST_ENV", "RUST_ENV=a cargo test", "`RUST_ENV=a`"),
+        ("go test ./...", ASSERTED, "TZ=UTC go test ./...", "`TZ=UTC` is added"),
+        # an option with a path
+        ("docker build .", NO_MATCH, "docker build --platform linux/amd64 .", "`--platform="),
+        ("alembic current", NO_KEY, "alembic -c api/alembic.ini current", "`-c api/al"),
+        ("celery -A skerry worker", NO_KEY, "celery -A skerry.app worker", "`-A skerry.app`"),
+        ("vite build", NO_KEY, "vite build --config vite.prod.ts", "`--config=vite.prod.ts` is"),
+        ("play a.yml", NO_KEY, "play a.yml --vault-password-file .vault", "`--vault-pass"),
+        ("play a.yml", NO_KEY, "play a.yml --with b/c.yml", "`--with=b/c.yml` is added"),
         ("timeout 60 pytest -n 8 tests", LOCKED, "timeout 90 pytest -n 2 tests", "`-n 2` instead"),
     ],
 )
@@ -99,6 +116,27 @@ def test_another_form_that_passes_mends_the_one_that_failed(failed, error, passe
         [("pytest --cov=src tests", "FAIL Required coverage not reached"), "pytest tests"],
         [("go test ./...", "panic: broken"), "go test -short ./..."],
         [("python manage.py migrate", LOCKED), "python manage.py migrate --fake"],
+        [("ctest", TESTS_FAILED), "ctest -E seat_test"],
+        [("gradle check", TESTS_FAILED), "gradle check -x integrationTest"],
+        [("bazel test //...", "undefined symbol foo"), "bazel test //... --build_tests_only"],
+        [("alembic upgrade head", HEADS), "alembic upgrade head --sql"],
+        [("make all", HEADS), "make all -n"],
+        [("dotnet test", HEADS), "dotnet test --no-restore"],
+        # the same is tried until it passes
+        [("pytest tests", "ValueError: seat 3 is taken"), "pytest tests --reruns 3"],
+        [("vitest run", "ValueError: seat 3 is taken"), "vitest run --retry 2"],
+        [("pytest tests", "ValueError: seat 3 is taken"), "pytest tests --randomly-seed=3"],
+        # another thing is checked, or another place is changed
+        [("cargo test", HEADS), "cargo test --lib"],
+        [("docker build -t a .", HEADS), "docker build -t a . --target base"],
+        [("npm run deploy", "Error: stack is in ROLLBACK state"), "npm run deploy --stage=dev"],
+        [("rake db:seed", HEADS), "RAILS_ENV=test rake db:seed"],
+        [("python manage.py migrate", HEADS), "python manage.py migrate --database replica"],
+        [("phpstan analyse src", HEADS), "phpstan analyse src --memory=2"],
+        [("go vet ./...", "vet: a.go:3:2: undefined: foo"), "go vet -composites=false ./..."],
+        [("go build ./...", "a.go:3:2: undefined: foo"), "go build -a ./..."],
+        [("pytest tests", ASSERTED), "pytest tests --forked"],
+        [("pytest", HEADS), "pytest --forked tests/unit/a.py"],
         # a guard is switched off
         [("terraform plan", "Error: no valid credential source"), "terraform plan -lock=false"],
         [("helm install a b", "x509: unknown authority"), "helm install a b --insecure"],
@@ -145,6 +183,51 @@ def test_another_form_that_passes_mends_the_one_that_failed(failed, error, passe
 )
 def test_what_says_nothing_about_the_next_time_is_not_kept(steps):
     assert followed(*steps) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Error: page.goto: net::ERR_INTERNET_DISCONNECTED",
+        "fatal: unable to access 'https://a/': Failed to connect to a port 443",
+        "error: OpenSSL SSL_read: SSL_ERROR_SYSCALL, errno 104",
+        "urllib3.exceptions.MaxRetryError: Max retries exceeded with url",
+        "dial tcp: lookup proxy.golang.org: no such host",
+        "OSError: [Errno 113] No route to host",
+        "error: failed to download from `https://static.crates.io/x`",
+        "socket.gaierror: [Errno 11001] getaddrinfo failed",
+        "java.net.UnknownHostException: repo.maven.org",
+        "Error: read: unexpected EOF",
+        "TypeError: fetch failed",
+        "fatal: the remote end hung up unexpectedly",
+        "requests.exceptions.HTTPError: 503 Server Error for url",
+        "error: the requested URL returned error: 502",
+        "error: your session has expired, log in",
+        "ERROR: 403 Forbidden quota exceeded for quota metric",
+        "Error: Deadlock found when trying to get lock; try restarting transaction",
+        "error: file is locked by another process",
+        "Error: Cannot connect to the Docker daemon",
+        "Error: flaky: expected 3 got 2",
+    ],
+)
+def test_what_fails_by_itself_is_mended_by_nothing(error):
+    assert followed(("make all", error), "make all --jobs 1") == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "SyntaxError: unexpected EOF while parsing",
+        "FATAL ERROR: JavaScript heap out of memory",
+        "npm error ERESOLVE could not resolve dependency",
+        "error: failed to load the configuration",
+        "Error: unable to open database file",
+        "error: could not find a lock file",
+        "Error: error:0308010C:digital envelope routines::unsupported",
+    ],
+)
+def test_what_fails_each_time_is_mended(error):
+    assert followed(("make all", error), "make all --jobs 1")
 
 
 @pytest.mark.parametrize(
@@ -288,3 +371,23 @@ def test_what_may_have_made_the_difference_leaves_doubt():
     failing(attempts, "make dev")
     attempts.disturb()
     assert attempts.passed("make dev --fast") == ()
+
+
+def test_what_began_before_the_other_failed_is_no_answer_to_it():
+    attempts = Attempts()
+    for line in ("pytest -n 8 a", "pytest -n0 a"):
+        attempts.begun(line)
+    attempts.ended("pytest -n 8 a")
+    failing(attempts, "pytest -n 8 a")
+    assert attempts.passed("pytest -n0 a", attempts.ended("pytest -n0 a")) == ()
+    attempts.begun("pytest -n0 a")
+    assert attempts.passed("pytest -n0 a", attempts.ended("pytest -n0 a"))
+
+
+def test_of_the_lines_that_never_end_few_are_remembered():
+    attempts = Attempts()
+    for number in range(10 * MAX_FAILED):
+        attempts.begun(f"make dev{number}")
+    failing(attempts, "make dev0")
+    assert attempts.ended("make dev0") == 1
+    assert attempts.ended(f"make dev{10 * MAX_FAILED - 1}") == 0
