@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...config.patterns import regex
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .reading import as_usual, plain_commands
 
@@ -27,6 +28,8 @@ _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 _TOLD_WITHIN = 80
 _MOST_BETWEEN = 3
+_SHELL_WORD = regex(r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s'\"]|['\"])+")
+_QUOTES = regex(r"(['\"])(.*)\1", re.DOTALL)
 _SHORTEST_PART = 6
 """So long is an option at least that a longer one may stand for: ``--selector``."""
 
@@ -35,10 +38,14 @@ _ONE_LETTER = {"--signoff": "-s", "--force": "-f", "--verbose": "-v", "--all": "
 
 
 class Invocation(Struct, frozen=True, dict=True):
-    """A command as it is run: its words in order, and its options."""
+    """A command as it is run: its words in order, and its options.
+
+    ``values`` are the places of those words that may be the value of an option before them.
+    """
 
     words: tuple[str, ...]
     options: frozenset[str]
+    values: frozenset[int] = frozenset()
 
     def has(self, option: str, value: str = "") -> bool:
         """Whether ``option`` is there, also as one letter of several, and its ``value`` if any."""
@@ -53,11 +60,23 @@ class Invocation(Struct, frozen=True, dict=True):
 
 
 def invocation_of(command: str) -> Invocation:
-    """The plain ``command``, read; an option has its value where that is joined by ``=``."""
-    tokens = command.split()
-    words = tuple(token for token in tokens if not token.startswith("-"))
-    options = (token for token in tokens if token.startswith("-"))
-    return Invocation(words, frozenset(part for one in options for part in (one, _unset(one))))
+    """The plain ``command``, read; an option has its value where that is joined by ``=``.
+
+    What is quoted is one word.
+    """
+    tokens = [_QUOTES.sub(r"\2", token) for token in _SHELL_WORD.findall(command)]
+    words: list[str] = []
+    values: list[int] = []
+    options: list[str] = []
+    for before, token in pairwise(("", *tokens)):
+        if token.startswith("-"):
+            options += token, _unset(token)
+            continue
+        is_value = before.startswith("-") and "=" not in before
+        if is_value or not _WORDS["like_options"].isdisjoint((before, token)):
+            values.append(len(words))
+        words.append(token)
+    return Invocation(tuple(words), frozenset(options), frozenset(values))
 
 
 def _unset(option: str) -> str:
@@ -94,6 +113,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     def is_run_by(self, command: str, said: str) -> bool:
         """Whether ``command``, in its plain form, is this one; ``said`` is all that is run."""
+        if TRIES.search(command):
+            return False
         run = invocation_of(command)
         if self.lacking:
             return self._is_in(run) and self._is_there(said) and not self._has_lacking(run, said)
@@ -101,14 +122,14 @@ class DeniedCommand(Struct, frozen=True, dict=True):
             return False
         if not self.more:
             return run == self._denied and self._is_there(said)
-        return self._is_in(run) and self._is_there(said) and not TRIES.search(command)
+        return self._is_in(run) and self._is_there(said)
 
     def is_about(self, command: str) -> bool:
         """Whether ``command`` is of the same program, and the same command of it if it has any."""
-        return _follows(self._denied.words[:2], invocation_of(command).words)
+        return _follows(self._denied.words[:2], invocation_of(command))
 
     def _is_in(self, run: Invocation) -> bool:
-        return _follows(self._denied.words, run.words) and all(map(run.has, self._denied.options))
+        return _follows(self._denied.words, run) and all(map(run.has, self._denied.options))
 
     def _has_lacking(self, run: Invocation, said: str) -> bool:
         if not self.lacking.startswith("-"):
@@ -160,17 +181,33 @@ def _task(word: str) -> str:
     return word.rpartition(":")[2] if word[:1] == ":" else word
 
 
-def _follows(denied: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether ``words`` begin with ``denied``, but for some values of options between them."""
+def _follows(denied: Sequence[str], run: Invocation) -> bool:
+    """Whether ``run`` begins with the words ``denied``, but for values of options between them.
+
+    Behind what takes several targets or packages, a few of these may come first.
+    """
     at = 0
     for place, wanted in enumerate(denied):
-        near = words[at : at + (_MOST_BETWEEN + 1 if place else 1)]
-        if wanted[0] != ":":
-            near = tuple(map(_task, near))
-        if wanted not in near:
+        between = 0
+        while at < len(run.words) and not _is_word(wanted, run.words[at]):
+            between += at not in run.values
+            if not place or between > _most_before(denied, place):
+                return False
+            at += 1
+        if at == len(run.words):
             return False
-        at += near.index(wanted) + 1
+        at += 1
     return bool(denied)
+
+
+def _is_word(wanted: str, word: str) -> bool:
+    return wanted == (word if wanted[0] == ":" else _task(word))
+
+
+def _most_before(denied: Sequence[str], place: int) -> int:
+    """How many other words may stand where the word ``denied[place]`` is looked for."""
+    is_argument = not denied[place].isalpha() or denied[place - 1] in _WORDS["takes_many"]
+    return _MOST_BETWEEN if is_argument and (place > 1 or len(denied) == 2) else 0
 
 
 def commands_against(text: str) -> Iterator[DeniedCommand]:

@@ -41,9 +41,9 @@ class DeniedName(Struct, frozen=True, dict=True):
     """A name that is not to be used, where it is not ``allowed``, and within ``places`` if any.
 
     ``subject`` are the beginnings of other words of the memory; a rule that only says that there is
-    no such thing ("no lock_id") has to share one with the action. ``topic`` are those of what
-    limits it ("no sleep in tests"); then one of them has to be there, with ``near`` in the same
-    statement. With ``lacking`` it is only denied where that argument is missing, with
+    no such thing ("no lock_id") has to share one with the action, but for a method. ``topic`` are
+    those of what limits it ("no sleep in tests"); then one of them has to be there, with ``near``
+    in the same statement. With ``lacking`` it is only denied where that argument is missing, with
     ``unless`` where none of these words is there. With ``is_library`` no call is denied. Of a
     table, ``data`` is the pattern of the statements that are.
     """
@@ -81,8 +81,11 @@ class DeniedName(Struct, frozen=True, dict=True):
         if self._holds_in(written.path):
             uses = list(self._uses(written)) if self.near or self.lacking else ()
             return bool(uses) and not any(self._is_denied(use, written) for use in uses)
-        is_used = self.name.casefold() in written.brought_in or any(self._uses(written))
-        return bool(written.path) and is_used
+        return bool(written.path) and self.is_named_in(written)
+
+    def is_named_in(self, written: Written) -> bool:
+        """Whether what is new uses the name, wherever and for whatever it is."""
+        return self.name.casefold() in written.brought_in or any(self._uses(written))
 
     def _holds_in(self, path: str) -> bool:
         if any(place.holds(path) for place in self.allowed):
@@ -126,8 +129,15 @@ class DeniedName(Struct, frozen=True, dict=True):
         if self.like_code and any(map(pattern.search, written.commands)):
             yield written.said
         if not pattern.search(written.removed):
-            for found in pattern.finditer(written.added):
+            added = written.code if self._is_only_code else written.added
+            for found in pattern.finditer(added):
                 yield f"{written.said}\n{written.statement(found.start())}"
+
+    @property
+    def _is_only_code(self) -> bool:
+        """Whether it is a call or a type, which no string is."""
+        is_call = self.name.endswith("()") or (not self.like_code and self.name.isidentifier())
+        return not self.data and (is_call or self.name.casefold() in TYPES)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -283,6 +293,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
         is_code = part[0] == "`" and (" " in name or is_type or end > found.end(group))
         like_code = is_code or _is_like_code(name, is_placed=bool(within))
         is_called = _FORMS["called"].search(name) is not None
+        is_method = name.endswith("()") and "." in name
         is_plain = not form.is_code or "/" in where
         is_whole = bool(limit or is_end or not form.is_limited) and is_plain
         if not (is_code or name.casefold() not in FILLER) or not (like_code or is_whole):
@@ -294,7 +305,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
             is_key=form.is_key,
             allowed=(*allowed, *_MADE_SO.get(name, ())),
             places=within,
-            subject=_meant(about) if has_subject else frozenset(),
+            subject=_meant(about) if has_subject and not is_method else frozenset(),
             topic=_meant(topic | {word.removesuffix("s") for word in topic}),
             near=is_type or _FORMS["is_near"].match(how) is not None,
             lacking=lacking,

@@ -19,6 +19,7 @@ from ...config.linear_model import LinearModel
 from .claims import claims_of, terms
 from .reading import ActionText
 from .rules import DOCUMENT, HARMLESS_PLACE, SHARED_PLACE, Deed
+from .written import without_comments
 
 WEIGHTS = Path(__file__).with_name("action_relevance.json")
 
@@ -50,7 +51,10 @@ class Matcher:
         self._claims = [claims_of(hit.memory.content) for hit in hits]
         self._held = Counter(chain.from_iterable(claims.terms for claims in self._claims))
         ran = " ".join((*action.uses, action.purpose))
-        added, removed = terms("\n".join((*action.added, ran))), terms("\n".join(action.removed))
+        added, removed = (
+            terms(f"{_code(action.path, lines)}\n{said}")
+            for lines, said in ((action.added, ran), (action.removed, ""))
+        )
         self._new, self._gone = added - removed, removed - added
         self._path = terms(action.path)
         said = " ".join((ran, *action.added))
@@ -62,7 +66,8 @@ class Matcher:
         """The probability, 0–1, that the hit at place ``at`` warns of the action."""
         if sure := self.certainty(at):
             return sure
-        if self._deed.keeps(self._hits[at].memory.content):
+        content = self._hits[at].memory.content
+        if self._deed.keeps(content) or self._deed.avoids(content):
             return 0.0
         return _model().probability(self.features(at))
 
@@ -114,6 +119,11 @@ class Matcher:
         """How telling ``shared`` are: those that few of the memories found have count more."""
         held, count = self._held, len(self._hits)
         return min(sum([math.log(1 + count / max(1, held[one])) for one in shared]) / 5, _MOST)
+
+
+def _code(path: str, lines: tuple[str, ...]) -> str:
+    """The ``lines`` of the file at ``path``, without the comments in it unless it is a document."""
+    return "\n".join(lines) if DOCUMENT.search(path) else without_comments(lines)
 
 
 @cache

@@ -186,6 +186,13 @@ class Deed:
             for one in self._ran
         )
 
+    def avoids(self, text: str) -> bool:
+        """Whether this changes a file, and uses no name that the memory ``text`` speaks against."""
+        names = rules_of(text).names
+        return bool(self._edited and names) and not any(
+            one.is_named_in(code) for one in names for code in self._codes
+        )
+
     def _changes_file(self, denied: PathPattern) -> bool:
         if any(map(denied.holds, self._written_for(denied))):
             return True

@@ -12,6 +12,13 @@ from ...config.patterns import regex
 
 _COMMENT = regex(r"\s*(?:#(?!\[|include)|//|\*|--\s|/\*|\"\"\"|<!--)")
 _COMMENT_BEHIND = regex(r"\s(?://|#)\s.*")
+# A string in one line or in three quotation marks, where no code stands in it in braces.
+_LITERAL = regex(
+    r"\"\"\"[^{}]*?\"\"\"|\"(?:[^\"\\\n{}]|\\[^\n])*\"|'(?:[^'\\\n{}]|\\[^\n])*'|`[^`{}]*`"
+)
+_CODE_FILE = regex(
+    r"\.(?:pyi?|[cm]?[jt]sx?|vue|svelte|go|java|kts?|scala|cs|cpp|hpp|cc|[ch]|swift|dart|php|rb|ipynb)\Z"
+)
 _IMPORTS = regex(
     r"^\s*(?:import\s+)?(?:[\w.]+\s+)?\"((?!\.)(?:[\w.-]+/)+[\w.-]+)\"\s*$"
     r"|^\s*(?:import|from)\s+(?:static\s+|type\s+)?([A-Za-z_][\w-]*)|\bfrom\s+['\"](@?[\w-]+(?:/[\w.-]+)?)"
@@ -102,6 +109,13 @@ class Written(Struct, frozen=True, dict=True):
         yield from (f"gone {name.casefold()}" for name in set(TOKEN.findall(self.removed)))
 
     @cached_property
+    def code(self) -> str:
+        """``added`` with blanks for what is quoted, where the file is known to be code."""
+        if not _CODE_FILE.search(self.path):
+            return self.added
+        return _LITERAL.sub(_blanked, self.added)
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """The beginnings of the words of all of it."""
         return stems(f"{self.said}\n{self.added}")
@@ -152,6 +166,11 @@ class Written(Struct, frozen=True, dict=True):
         """The hosts of the addresses that are new, folded."""
         found = _URL_HOST.findall(self.added.casefold())
         return frozenset(host for groups in found for host in groups if host)
+
+
+def _blanked(literal: re.Match[str]) -> str:
+    """As long as it was, in as many lines."""
+    return "\n".join(" " * len(line) for line in literal[0].split("\n"))
 
 
 def _opened(code: str) -> int:

@@ -143,3 +143,28 @@ def test_a_hostile_memory_ends_soon():
         commands_against("never run kubectl " + "a.b/" * 10_000 + " never run git" * 3_000)
         commands_against("never" + " " * 20_000 + "run it")
         matcher(run("a" * 10_000), "not " * 20_000, "`a b`" * 5_000).relevance(1)
+
+
+UTC = "All timestamps are timezone aware UTC: datetime.now(timezone.utc), never datetime.utcnow()."
+
+
+@pytest.mark.parametrize(
+    ("replaced", "written"),
+    [
+        ("now = datetime.utcnow()", "now = datetime.now(timezone.utc)"),
+        ("", "created_at = datetime.now(timezone.utc)"),
+        ("now = clock()", "now = clock()  # datetime.utcnow() is naive, never use it"),
+        ("", 'raise TypeError("never datetime.utcnow(), all timestamps are aware")'),
+    ],
+)
+def test_the_right_form_is_not_warned_of(replaced, written):
+    action = Action(tool="Edit", paths=("a.py",), replaced=replaced, written=written)
+    assert matcher(action, UTC).relevance(0) == 0.0
+
+
+def test_a_comment_weighs_nothing_by_its_words():
+    rule = "Log with structlog, no logging.getLogger in handlers: it blocks the loop."
+    said = "# no logging.getLogger in handlers: it blocks the loop"
+    code = Action(tool="Edit", paths=("a.py",), replaced="x", written=f"{said}\ny = 1")
+    plain = Action(tool="Edit", paths=("a.py",), replaced="x", written="y = 1")
+    assert matcher(code, rule).features(0) == matcher(plain, rule).features(0)

@@ -1158,3 +1158,41 @@ def test_a_rule_may_begin_with_from_now_on(written, broken):
 def test_a_rule_holds_in_each_of_its_places_and_for_a_call_without_brackets(path, line, broken):
     rule = "No puts in app/ or lib/, use Rails.logger. lib/tasks and bin/ may print."
     assert breaks(rule, deed(path=path, written=line)) is broken
+
+
+HELM = "helm upgrade needs --atomic, else a failed release stays half rolled out."
+DOWN = "Never run `alembic downgrade` against staging or prod."
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "broken"),
+    [
+        (DOWN, "alembic -c api/alembic.ini downgrade -1", True),
+        (DOWN, "alembic revision -m 'add downgrade path'", False),
+        (DOWN, "alembic revision downgrade", False),
+        (DOWN, "alembic downgrade -1 --sql", False),
+        (HELM, "helm -n prod upgrade booking-api ./c", True),
+        (HELM, "helm search repo upgrade", False),
+        (HELM, "helm upgrade x ./c --dry-run", False),
+        ("pytest -n auto needs --dist loadfile", "pytest --collect-only -n auto", False),
+        ("Never commit a .env file", "git add src/a.py -v docs/b.md .env", True),
+        ("Use pnpm, not yarn add", "yarn workspace web add dayjs", True),
+        (SEED, "make lint test seed", True),
+        ("Never run docker run", "docker compose run api sh", False),
+    ],
+)
+def test_the_words_of_a_command_stand_in_the_order_and_places_of_one(rule, command, broken):
+    assert breaks(rule, deed(command)) == broken
+
+
+@pytest.mark.parametrize(
+    ("path", "written", "broken"),
+    [
+        ("a.py", 'msg = "use print() here"', False),
+        ("a.py", "print('x')", True),
+        ("a.py", "log(f'{print(1)}')", True),
+        ("run.txt2", '"print(1)"', True),
+    ],
+)
+def test_what_is_only_in_a_string_of_the_code_is_no_call(path, written, broken):
+    assert breaks("print() is not allowed", deed(path=path, written=written)) == broken
