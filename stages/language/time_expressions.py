@@ -57,6 +57,14 @@ _OF_LANGUAGE: Mapping[str, Mapping[str, str]] = {
     language: {plain(word): said for said, listed in table.items() for word in listed.split()}
     for language, table in LEXICON.languages.items()
 }
+CALENDAR = frozenset((*MONTHS, *WEEKDAYS)) | frozenset(
+    word
+    for table in _OF_LANGUAGE.values()
+    for word, said in table.items()
+    if said in MONTHS or said in WEEKDAYS
+)
+"""The months and weekdays in every language of the lexicon, as ``plain`` writes them."""
+
 _SAID_IN_ENGLISH = frozenset(
     word for listed in LEXICON.vocabulary.values() for word in listed.split()
 ) | frozenset(_OF_LANGUAGE[_ENGLISH])

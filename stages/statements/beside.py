@@ -6,10 +6,12 @@ What is replaced is not shown any more: where both may hold, they had better sta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from itertools import chain, takewhile
 
 from ...config.patterns import regex
 from ..language.words import FROM_NOW_ON
 from .canonical import SURROUNDINGS, TIMES, UNITS, canonical, is_technology
+from .changes import said_of_past
 from .contradiction import Pair
 from .frame import SAYS_NOW, measures_another
 from .siblings import ARTICLES, qualified_apart, set_apart
@@ -89,9 +91,29 @@ _OWN_WORDS = 2
 def both_hold(newer: Statement, older: Statement) -> bool:
     """Whether the two plainly do not contradict each other, whatever else their words say."""
     tests = (
-        _only_adds, _is_of_its_reason, set_apart, _is_passing, only_measures, measures_another
+        _only_adds, _is_of_its_reason, set_apart, _is_passing, only_measures, measures_another,
+        _is_of_the_past, _adds_number,
     )  # fmt: skip
     return any(test(newer, older) for test in tests)
+
+
+def _is_of_the_past(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` tells what held once, and ``older`` something else, which may hold now.
+
+    What held once may be what ``older`` states: then that is no more.
+    """
+    told = said_of_past(newer.line)
+    if not told or said_of_past(older.line):
+        return False
+    values = newer.heavy.union(map(canonical, chain(newer.times, newer.figures)))
+    return bool(values.intersection(map(canonical, told.split())) - older.canonical_words)
+
+
+def _adds_number(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` repeats ``older``, which has no number, and adds one: "on port 6390"."""
+    if not newer.numbers or older.numbers or not older.heavy <= newer.heavy:
+        return False
+    return Pair(newer, older).only_repeats
 
 
 def _is_of_its_reason(newer: Statement, older: Statement) -> bool:
@@ -145,7 +167,9 @@ def leaves_in_force(newer: Statement, older: Statement) -> bool:
 
 def _only_adds(newer: Statement, older: Statement) -> bool:
     """Whether ``newer`` says what holds also, and denies nothing."""
-    if "also" not in newer.words or newer.denies or newer.replaced:
+    if newer.denies or newer.replaced or not _ADDS.search(newer.line):
+        return False
+    if newer.is_new and newer.excepts:  # "one approval now, except in crypto/, where … too"
         return False
     pair = Pair(newer, older)
     return not (pair.poles or pair.permission)
@@ -172,7 +196,7 @@ def is_of_a_part(newer: Statement, older: Statement) -> bool:
     clause, *_ = PART.split(newer.line[change.end() - 1 :] if change else newer.line, maxsplit=1)
     parts = [match["what"].split() for match in _FOR.finditer(clause)]
     known = older.canonical_words
-    return any(_is_strange(what, known) for what in (*parts, *_places(newer)))
+    return any(_is_strange(what, known) for what in (*parts, *_places(newer, known)))
 
 
 def _is_strange(what: Sequence[str], known: Set[str]) -> bool:
@@ -185,11 +209,15 @@ def _is_strange(what: Sequence[str], known: Set[str]) -> bool:
     return known.isdisjoint(map(canonical, words)) and _REASONS.isdisjoint(map(canonical, words))
 
 
-def _places(newer: Statement) -> Iterator[list[str]]:
-    """Where the change that ``newer`` tells was made, as far as it says so."""
+def _places(newer: Statement, known: Set[str]) -> Iterator[list[str]]:
+    """Where the change that ``newer`` tells was made, as far as it says so.
+
+    What it begins with ends where it comes to what is ``known``: "in the web package tests use".
+    """
     line = " ".join(SAYS_NOW.sub(" ", newer.line).split())
     if (begin := _BEGINS_AT.match(f" {line} ")) and _is_place(begin["what"].split()):
-        yield begin["what"].split()
+        words = begin["what"].split()
+        yield [*takewhile(lambda one: one in ARTICLES or canonical(one) not in known, words)]
     for clause in PART.split(newer.line):
         if not _CHANGE.search(f" {clause} "):
             continue

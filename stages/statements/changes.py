@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...config.patterns import regex
+from ..language.time_expressions import MONTHS, SEASONS, UNITS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
 
 
@@ -134,6 +135,7 @@ _PATTERNS = tuple(
         ("formerly previously", rf" (?:formerly|previously) (?:called |named |known as )?{_AFTER}"),
         ("left quit resigned retired gone moved stepped handed leave leaving", rf" {_ONE}{_LEFT} "),
         ("left", rf" (?P<old>{_WORD}(?<!s) )left $"),  # and not "20 days left"
+        ("left", rf" (?:[,;.(\u2013\u2014]|and|but|as|because|since) {_ONE}left (?=$|[,;.)] )"),
         ("leave departure", rf" {_ONE}(?:leave|departure) "),
         ("not", rf" [,;(\u2013\u2014] (?:and )?not {_AFTER}"),
         ("longer", rf" [,;(\u2013\u2014] (?:and |but )?no longer {_AFTER}"),
@@ -226,3 +228,58 @@ def says_lasting(line: str) -> bool:
 def says_new(line: str) -> bool:
     """Whether ``line`` has a word of change: "now", "these days", "was raised"."""
     return _SAYS_NEW.search(line) is not None
+
+
+# --- what held in the past -----------------------------------------------------------------------
+
+_PERIOD = (
+    r"(?:(?:early|mid|late|the|end|middle|beginning|of|last) )*"
+    rf"(?:20\d\d|{'|'.join((*MONTHS, *SEASONS, *WEEKDAYS, *UNITS))}|sprint|release)"
+    r"(?: \d\d?)?(?: 20\d\d)?"
+)
+# "Until March the limit …", "before uv we …", "… until we had a cluster".
+_UP_TO = (
+    rf"(?:until|till|before) (?:{_PERIOD}(?= )|(?:we|they|it)(?: {_WORD})+|(?:the |our |a )?{_WORD}"
+    rf"(?: (?!{_any('we,i,it,they,the,a,our,was,were,had')} ){_WORD}){{0,3}})"
+)
+_AT_THAT_TIME = (
+    rf"(?:in|during) {_PERIOD}|last {_PERIOD}|back then|at (?:that|the) time"
+    r"|in the (?:old days|past)|(?:an?|two|three|some|\d+) (?:year|month|week)s? ago"
+    r"|formerly|previously|originally|initially|before(?= (?:[.;!] )*$)"
+)
+_WHEN = regex(rf" (?:{_UP_TO}|{_AT_THAT_TIME})(?: ,)?(?= )")
+_USED_TO = regex(
+    r"(?<! is)(?<! are)(?<! was)(?<! were)(?<! be)(?<! not)(?<! ,) used to(?: be)?(?= )"
+)
+_WAS_SO = regex(
+    rf" {_any('was,were,had,used,ran,went,lived,kept,held,spoke,hosted,stored,deployed,served')} "
+    rf"| {_any('needed,required,allowed,supported,accepted,handled,reviewed,owned,relied,sent')} "
+)
+_IS_SO = regex(
+    rf" {_any('is,are,has,have,be,been,do,does,must,may,can,should,will,now,today,still,since')} "
+    rf"| {_any('stays?,keeps?,called,named,known')} "
+)
+# What was done once, and lasts: "in 2024 we moved", "the limit was raised last week".
+_LASTS = regex(
+    " "
+    + _any(
+        "moved,migrated,switched,changed,ported,converted,upgraded,raised,lowered,increased,reduced,"
+        "bumped,cut,dropped,removed,retired,replaced,extended,shortened,renamed,introduced,adopted,"
+        "chosen?,picked,decided,agreed,settled,added,enabled,disabled,set,made,became,fixed,approved,"
+        "left,lifted,created,banned,forbidden,merged,split,stopped,ended,shut,deleted,abandoned,"
+        "deprecated,took over,got rid,went (?:for|with|to)(?: the)?,ruled out,rejected"
+    )
+    + " "
+)
+
+
+def said_of_past(line: str) -> str:
+    """What ``line`` says held once, without when that was; "" if it may hold now.
+
+    "The limit used to be 10", "until 2025 the limit was 10", "before uv we used pip-tools".
+    """
+    told, used = _USED_TO.subn(" ", line)
+    told, dated = _WHEN.subn(" ", told)
+    if _IS_SO.search(told) or not (used or dated):
+        return ""
+    return told if used or (_WAS_SO.search(told) and not _LASTS.search(told)) else ""

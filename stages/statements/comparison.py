@@ -18,12 +18,20 @@ from operator import mul
 from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
 from ...config.patterns import regex
+from ..language.time_expressions import CALENDAR, plain
 from ..language.words import NEGATIONS, spelled_words
 from .beside import both_hold, leaves_in_force
 from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import TELLS_CHANGE, TELLS_NEW, says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
-from .frame import has_other_version, is_of_it, is_revalued, is_updated
+from .frame import (
+    has_other_version,
+    is_narrowed,
+    is_of_it,
+    is_redated,
+    is_revalued,
+    is_updated,
+)
 from .remainder import keeps_a_fact, says_more
 from .statement import Statement, sentences_of
 from .use import gives_up_what_is_used, is_over, moves_on
@@ -169,11 +177,21 @@ class Claim:
         return frozenset(spelled_words(self._text))
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names in it; none in English, where the sentences tell what differs."""
+    def values(self) -> frozenset[str]:
+        """Its words that are names, numbers, times, or the first of a sentence that says much."""
         if language_of(self._text) == ENGLISH:
-            return frozenset()
-        return frozenset(map(str.casefold, _NAME.findall(self._text)))
+            return frozenset(chain.from_iterable(one.read.values for one in self.sentences))
+        dates = (word for word in self.words if plain(word) in CALENDAR)
+        return frozenset(chain(dates, map(str.casefold, _NAME.findall(self._text))))
+
+    def adds_value(self, other: Claim) -> bool:
+        """Whether it has a value that ``other`` has not, however that is written."""
+        added = self.values - other.words
+        return bool(added) and not other.canonical_words.issuperset(map(canonical, added))
+
+    @cached_property
+    def canonical_words(self) -> frozenset[str]:
+        return frozenset(map(canonical, self.words))
 
     @cached_property
     def denials(self) -> frozenset[str]:
@@ -289,13 +307,14 @@ def is_probable(newer: Statement, older: Statement) -> bool:
 
 def _plainly_agree(pair: Pair) -> bool:
     """Whether the two plainly agree."""
-    return pair.only_repeats or pair.tells_something_else or pair.restates
+    repeats = pair.only_repeats and not is_redated(pair.newer, pair.older)
+    return repeats or pair.tells_something_else or pair.restates
 
 
 def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     plain = pair.gives_up or pair.turns_over or pair.brings_back
-    told = (is_updated, is_revalued, has_other_version, moves_on)
+    told = (is_updated, is_revalued, is_redated, is_narrowed, has_other_version, moves_on)
     return plain or any(test(pair.newer, pair.older) for test in told)
 
 
@@ -363,7 +382,7 @@ def _is_told(newer: Statement, older: Statement) -> bool:
 def _adds_nothing(weaker: Claim, better: Claim) -> bool:
     """By their words.
 
-    A negation of one alone is something, and so is a number or a name that the weaker adds.
+    A negation of one alone is something, and so is a number, date or name that the weaker adds.
     """
     common = len(weaker.words & better.words)
     if common < _SAME_JACCARD * len(weaker.words):
@@ -371,7 +390,7 @@ def _adds_nothing(weaker: Claim, better: Claim) -> bool:
     added = weaker.words - better.words
     if weaker.denials ^ better.denials or any(map(str.isdigit, "".join(added))):
         return False
-    if added & weaker.names:
+    if weaker.adds_value(better):
         return False
     if weaker.denied != better.denied:  # "pnpm, never npm" is not "npm, never pnpm"
         return False

@@ -7,9 +7,10 @@ be known, since the sentence around it says what it is a value of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from ...config.patterns import regex
+from ..language.time_expressions import MONTHS, WEEKDAYS
 from ..language.words import FROM_NOW_ON
 from .canonical import LIGHT, SLOTS, TIMES, UNITS, canonical
 from .statement import ENDS_LEAD, Statement
@@ -21,6 +22,7 @@ SAYS_NOW = regex(
 _ARTICLES = frozenset("the a an our".split())
 MEANS = frozenset("with by via using through".split())
 _PLACES = frozenset("is are was in on at to from under into uses use".split())
+_ORDERS = frozenset("after before".split())
 _QUALIFIES = frozenset("for of in on at".split())
 _JOINS = frozenset("and or but not".split())
 _VERSION = regex(r"v?\d+(?:\.\d+){1,2}")
@@ -33,6 +35,13 @@ _CHANGING = frozenset(
     )
 )
 _UNITS = frozenset(map(canonical, UNITS))
+_ALL = frozenset("all every each any everyone everybody anyone anybody".split())
+_VERBS = frozenset("may can must should is are need needs get gets has have run runs".split())
+_COMES_ONCE = regex(
+    r" (?:ends?|expires?|starts?|begins?|due|deadline|(?:switched|turned) (?:on|off|[a-z]+abled)"
+    r"|shut down|dropped|removed|retired|decommissioned|deprecated|discontinued|released"
+    r"|launch(?:es|ed)|ships?|shipped|(?:goes|go) live|phased out|migrated|moved|moves) "
+)
 _MOST_WORDS = 3
 
 
@@ -50,11 +59,57 @@ def is_updated(newer: Statement, older: Statement) -> bool:
     end = min(end, len(ours) - start, len(theirs) - start)
     lead, tail = ours[:start], ours[len(ours) - end :]
     one, other = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
-    if not (_is_value(one) and _is_value(other) and _leads(lead, newer) and _may_follow(tail)):
+    if not (_is_value(one) and _is_value(other) and _may_follow(tail)):
         return False
-    if lead[-1] in MEANS:
-        return True
-    return _is_known(one, newer) and _is_known(other, older)
+    if _are_numbers(one, other):  # "reviews need two approvals" of "one approval"
+        return not newer.heavy.isdisjoint(map(canonical, lead))
+    if not _leads(lead, newer):
+        return False
+    needs_no_more = lead[-1] in MEANS or lead[-1] in _ORDERS
+    return needs_no_more or (_is_known(one, newer) and _is_known(other, older))
+
+
+def is_narrowed(newer: Statement, older: Statement) -> bool:
+    """Whether only some do by ``newer`` just what all do by ``older``."""
+    if newer.denies or older.denies or newer.tokens[:1] != ["only"] or not older.tokens:
+        return False
+    if older.tokens[0] not in _ALL:
+        return False
+    ours, theirs = (_predicate(one) for one in (newer, older))
+    return len(ours) > 1 and ours == theirs
+
+
+def _predicate(statement: Statement) -> list[str]:
+    """Its words from the first on that says what is done."""
+    words = [canonical(word) for word in dropwhile(_is_no_verb, statement.tokens)]
+    return [word for word in words if word[-1].isalnum() and word not in _ARTICLES]
+
+
+def _is_no_verb(word: str) -> bool:
+    return word not in _VERBS
+
+
+def is_redated(newer: Statement, older: Statement) -> bool:
+    """Whether the two tell of one event that comes once, and another month or weekday of it."""
+    if newer.denies != older.denies or not _COMES_ONCE.search(older.line):
+        return False
+    ours, theirs = (_words(SAYS_NOW.sub(" ", one.line).split()) for one in (newer, older))
+    if len(ours) != len(theirs):
+        return False
+    pairs = [*zip(ours, theirs, strict=True)]
+    dates = [at for at, two in enumerate(pairs) if _are_dates(*two)]
+    apart = [at for at, two in enumerate(pairs) if canonical(two[0]) != canonical(two[1])]
+    days = {beside for at in dates for beside in (at - 1, at + 1) if _is_figure(pairs, beside)}
+    return bool({*dates} & {*apart}) and {*dates} | days >= {*apart}
+
+
+def _are_dates(one: str, other: str) -> bool:
+    """Whether both are months, or both weekdays."""
+    return any(one in kind and other in kind for kind in (MONTHS, WEEKDAYS))
+
+
+def _is_figure(pairs: Sequence[tuple[str, str]], at: int) -> bool:
+    return 0 <= at < len(pairs) and all(word[0].isdigit() for word in pairs[at])
 
 
 def is_of_it(newer: Statement, older: Statement) -> bool:
@@ -195,9 +250,13 @@ def _is_value(words: Sequence[str]) -> bool:
     return 0 < len(words) <= _MOST_WORDS and not any(w in SLOTS or w in _JOINS for w in words)
 
 
+def _are_numbers(*values: Sequence[str]) -> bool:
+    return all(len(words) == 1 and canonical(words[0]).isdigit() for words in values)
+
+
 def _leads(words: Sequence[str], newer: Statement) -> bool:
     """Whether ``words`` say what is spoken of, and end with what introduces a value of it."""
-    if not words or words[-1] not in MEANS | _PLACES:
+    if not words or words[-1] not in MEANS | _PLACES | _ORDERS:
         return False
     return not newer.heavy.isdisjoint(map(canonical, words[:-1]))
 

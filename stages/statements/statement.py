@@ -111,6 +111,9 @@ TESTS = frozenset("test tests scripts notebooks".split())
 
 # "written in Go" says what it is, "in Go" where something else holds.
 _MADE = frozenset("written rewritten implemented reimplemented coded programmed ported".split())
+_ORDINALS = frozenset("first second third fourth fifth last next previous".split())
+# The word before the month, rather than a permission.
+_BEFORE_MAY = frozenset("in by until till since from of before after early mid late this".split())
 _AT = frozenset("in for during under".split())
 _PER = frozenset("every each once a per an twice".split())
 _TURNED_BY_DENIAL = ("default", "duty", "change", "safety", "possibility")
@@ -315,6 +318,25 @@ class Statement:
     @cached_property
     def canonical_words(self) -> frozenset[str]:
         return frozenset(map(canonical, self.words))
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """Its words, as they come, that are names, numbers or times; and the first, if it has one.
+
+        A sentence may begin with a name that is told by nothing but its capital letter.
+        """
+        known = self.names | self.times
+        return frozenset(
+            word
+            for at, word in enumerate(self.tokens)
+            if (one := canonical(word)) in known
+            or word in known
+            or word in TIMES
+            or word in _ORDINALS
+            or one[:1].isdigit()
+            or (word == "may" and at and self.tokens[at - 1] in _BEFORE_MAY)
+            or (not at and one in self.heavy)
+        )
 
     @cached_property
     def stated(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from subcog.stages.statements.comparison import (
     Bound,
     Claim,
     Relation,
+    claim_of,
     compare,
     contradicts,
     is_probable,
@@ -583,3 +584,99 @@ def test_a_state_of_the_moment_contradicts_nothing_but_another_one(newer, older,
 )
 def test_what_a_statement_is_about_is_told_from_what_it_names(older, newer, contradicted):
     assert contradicts(newer, older) == contradicted
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The old API is switched off in September", "The old API is switched off in March"),
+        (
+            "Support for Python 3.9 is dropped in October",
+            "Support for Python 3.9 is dropped in May",
+        ),
+        ("The beta is released on Friday now", "The beta is released on Tuesday"),
+        ("The v1 endpoints are removed on 10 April", "The v1 endpoints are removed on 3 March"),
+        ("Ask Ilka about the payment gateway, Tomas left", "Ask Tomas about the payment gateway"),
+    ],
+)
+def test_another_date_or_person_is_another_value(newer, older):
+    assert not says_same(newer, older)
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Ilka can be asked about the card payments", "Tomas can be asked about the card payments"),
+        (
+            "The stocks of the second quarter are counted by hand",
+            "The stocks of the first quarter are counted by hand",
+        ),
+        ("L'ancienne API est coupée en septembre", "L'ancienne API est coupée en mars"),
+        ("Hotels have two nights at least in March", "Hotels have two nights at least in May"),
+    ],
+)
+def test_another_value_is_something_though_both_may_hold(newer, older):
+    assert not says_same(newer, older)
+    assert not says_same(older, newer)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The limit was 10 requests until 2025", "The limit is 25 requests"),
+        ("Until March the session timeout was 20 minutes", "The session timeout is 60 minutes"),
+        ("Images used to be served by nginx", "Images are served by Caddy"),
+        ("Uploads used to be limited to 20 MB", "Uploads are limited to 80 MB"),
+        ("Before 2024 passwords were hashed with bcrypt", "Passwords are hashed with argon2id"),
+        ("Before uv we used pip-tools", "We use uv"),
+        ("Tickets were in Jira before", "Tickets live in Linear"),
+        ("Sessions were stored in Redis back then", "Sessions are stored in Postgres"),
+        ("The API formerly spoke REST", "The API speaks gRPC"),
+        ("Deploys used to be on Friday", "Deploys are on Monday"),
+    ],
+)
+def test_what_held_once_is_no_news_on_what_holds(newer, older):
+    assert not contradicts(newer, older)
+    assert not settles(newer, older)
+    assert claim_of(newer).holds_beside(claim_of(older))  # whatever a model says
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("In 2025 we moved from Jenkins to Buildkite", "We deploy with Jenkins"),
+        ("The limit is 25 requests, it used to be 10", "The limit is 10 requests"),
+    ],
+)
+def test_what_is_told_to_be_over_contradicts(newer, older):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The importer reads ODS too", "The importer reads XLSX"),
+        ("The exporter writes Parquet as well", "The exporter writes CSV"),
+        ("The Redis cache runs on port 6390", "The cache is in Redis"),
+        (
+            "The thumbnailer resizes images to 320 px and 1280 px",
+            "Images are resized by the thumbnailer",
+        ),
+    ],
+)
+def test_what_adds_holds_beside(newer, older):
+    assert not contradicts(newer, older)
+    assert claim_of(newer).holds_beside(claim_of(older))
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Only Lena and Marek may approve a release", "Every team member may approve a release"),
+        ("From now on branches are named after the author", "Branches are named after the ticket"),
+        ("From now on reviews need two approvals", "Reviews need one approval"),
+    ],
+)
+def test_a_narrowed_or_renewed_rule_contradicts(newer, older):
+    assert contradicts(newer, older)

@@ -98,3 +98,16 @@ def test_what_is_replaced_may_have_a_clause_that_is_shown_beside_it() -> None:
     assert not keeps_a_fact(newer, older)
     assert settles(newer, older)
     assert leaves_clause(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We write no raw SQL", "In the reporting module raw SQL is fine"),
+        ("We use no global state", "In the test fixtures global state is fine"),
+        ("Invoices are rendered with WeasyPrint", "In the portal module invoices use Prince"),
+    ],
+)
+def test_what_holds_in_one_place_leaves_the_rest(older, newer):
+    assert leaves_clause(newer, older) or not contradicts(newer, older)
+    assert not settles(newer, older)
