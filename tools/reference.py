@@ -24,7 +24,7 @@ from subcog.bus import enrichment, events, prompts, signals, values
 from subcog.config.load import DEFAULTS, load_settings, variable
 from subcog.config.settings import Settings
 from subcog.pipeline.app.routes import ENTRANCES, EXITS, ROUTES, diagram
-from subcog.pipeline.cli.main import COMMANDS, cli
+from subcog.pipeline.cli.command_line import COMMANDS, cli
 from subcog.sinks.telemetry.metrics import Gauge, Metrics
 
 from .mcp_page import code as _code

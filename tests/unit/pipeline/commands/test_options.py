@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from subcog.pipeline.api.params import ListParams, SearchSessionsParams, SessionsParams
-from subcog.pipeline.cli.main import cli
+from subcog.pipeline.cli.command_line import cli
 from subcog.pipeline.commands.memory import MAX_SESSIONS_FOUND
 from subcog.pipeline.commands.shared import (
     MAX_LISTED,
