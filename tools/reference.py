@@ -183,7 +183,7 @@ def _option(option: click.Option) -> tuple[str, str]:
         choice = isinstance(option.type, click.Choice)
         value = " …" if choice else f" {option.type.name.upper()}"
     about = [option.help or ""]
-    if isinstance(option.type, click.Choice):
+    if isinstance(option.type, click.Choice) and option.metavar is None:
         about.append(f"One of {', '.join(map(str, option.type.choices))}.")
     if option.show_default and not option.is_flag:
         about.append(f"Default: {option.default}.")

@@ -253,16 +253,6 @@ def by(author: str) -> str:
     return f"  by {author}" if author else ""
 
 
-def when(time: datetime) -> str:
-    """``time`` in UTC as RFC 3339."""
-    return time.isoformat().replace("+00:00", "Z")
-
-
-def local_time(moment: datetime) -> str:
-    """``moment`` in the user's zone, in which commands take dates too, to the minute."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
-
-
 def shorten(text: str, width: int) -> str:
     """One line of at most ``width`` characters."""
     line = " ".join(text.split())

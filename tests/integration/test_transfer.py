@@ -107,6 +107,18 @@ def test_an_export_makes_the_same_memories_in_an_empty_store(filled, second, for
     assert second.ask("topics", "audit")["total_count"] == 1
 
 
+def test_what_was_imported_says_so_and_not_that_nothing_is_known(second, tmp_path):
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"content": "The kiln of hall 4 is fired on Mondays"}\n')
+    second.run("import", str(file))
+    made = second.ask("list", "--limit", "1")["memories"][0]["id"]
+    why, history = second.run("why", made).stdout, second.run("history", made).stdout
+    assert "\nimported " in why
+    assert "  imported\n" in history
+    assert "unknown" not in why + history
+    assert "said by" not in why
+
+
 def test_an_import_into_another_project_makes_copies_once(filled):
     file = filled.root / "export.jsonl"
     file.write_text(lines(filled))

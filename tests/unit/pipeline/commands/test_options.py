@@ -57,6 +57,13 @@ def test_what_a_group_is_given_counts_for_its_command(arguments):
     assert CliRunner().invoke(group, arguments).stdout == "True .\n"
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_fits_a_terminal(name):
+    path = name.split()
+    told = CliRunner().invoke(cli, [*path, "--help"], terminal_width=80).stdout
+    assert [line for line in told.splitlines() if len(line) > 80] == []
+
+
 def test_every_number_has_a_range():
     assert {"list --limit", "recall --limit", "restore --version"} <= OPTIONS.keys()
     for name, option in OPTIONS.items():
