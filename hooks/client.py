@@ -350,6 +350,8 @@ def main(argv: "list[str]") -> None:
             elif len(argv) == 4 and argv[3].isascii() and argv[3].isalnum():
                 hook.fields[b"client"] = argv[3][:64].encode()
             _write_all(1, hook.run())
+    except KeyboardInterrupt:  # the user interrupts the agent, or tries the hook by hand
+        pass
     except BaseException as error:  # noqa: BLE001 - a hook never fails: the agent would be told
         _write_all(2, b"subcog hook: unexpected " + type(error).__name__.encode() + b"\n")
     finally:

@@ -24,7 +24,7 @@ from subcog.bus import enrichment, events, prompts, signals, values
 from subcog.config.load import DEFAULTS, load_settings, variable
 from subcog.config.settings import Settings
 from subcog.pipeline.app.routes import ENTRANCES, EXITS, ROUTES, diagram
-from subcog.pipeline.cli.main import COMMANDS, cli
+from subcog.pipeline.cli.command_line import COMMANDS, cli
 from subcog.sinks.telemetry.metrics import Gauge, Metrics
 
 from .mcp_page import code as _code
@@ -183,7 +183,7 @@ def _option(option: click.Option) -> tuple[str, str]:
         choice = isinstance(option.type, click.Choice)
         value = " …" if choice else f" {option.type.name.upper()}"
     about = [option.help or ""]
-    if isinstance(option.type, click.Choice):
+    if isinstance(option.type, click.Choice) and option.metavar is None:
         about.append(f"One of {', '.join(map(str, option.type.choices))}.")
     if option.show_default and not option.is_flag:
         about.append(f"Default: {option.default}.")

@@ -24,7 +24,7 @@ from ...bus.prompt_results import (
 from ...bus.prompts import Parsed, ProjectAnswer, Verdict
 from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
-from .wording import counted
+from .wording import counted, local_time
 
 _IN_BRIEF = 4
 
@@ -117,7 +117,7 @@ def _work(understood: EnrichedIntent) -> Iterator[str]:
     """What kind of work it is, and what it points back at."""
     if understood.primary_intent:
         words = ", ".join(signal.keyword for signal in understood.intent_signals)
-        yield f"work {understood.primary_intent.lower()}, by {words}"
+        yield f"kind of work {understood.primary_intent.lower()}, by the words {words}"
     resolved = {one.text: one for one in understood.memory.resolved_references}
     for reference in understood.references:
         meant = resolved.get(reference.text)
@@ -164,13 +164,19 @@ def _named(parse: Parsed) -> str:
     return f"; names {', '.join(names)}" if names else ""
 
 
+_CLASSIFIERS = {
+    "keyword": "keywords",
+    "local": "the local classifier",
+    "llm": "the language model",
+    "hybrid": "several classifiers",
+}
+
+
 def _intent(classify: ClassifyResult) -> str:
     if classify.topics is UNSET:
         return "no search intent"
-    topics = ", ".join(classify.topics) or "none"
-    return (
-        f"{classify.intent_type}, {classify.confidence:.0%} by {classify.source}; topics {topics}"
-    )
+    topics, who = ", ".join(classify.topics) or "none", _CLASSIFIERS[str(classify.source)]
+    return f"{classify.intent_type}, {classify.confidence:.0%} by {who}; topics {topics}"
 
 
 def _candidates(inject: InjectStep, limit: int | None) -> Table:
@@ -197,7 +203,8 @@ def use_in_a_line(use: UseResult) -> str:
     shown = f"shown {counted(use.shown, 'time')} in {counted(use.sessions, 'session')}"
     told = ", ".join((shown, *seen))
     return (
-        f"{told}: helps {use.mean:.0%} ({use.low:.0%}–{use.high:.0%}), floor {use.floor_shift:+.2f}"
+        f"{told}: helps with a probability of {use.mean:.0%} ({use.low:.0%}–{use.high:.0%}), "
+        f"which moves the floor by {use.floor_shift:+.2f}"
     )
 
 
@@ -235,7 +242,7 @@ def _scores(verdict: Verdict) -> str:
         parts += f" → first stage {verdict.by_words:.2f}"
     return (
         f"{parts} → relevance {verdict.relevance:.2f} × weight {verdict.weight:.1f}"
-        f" = {verdict.score:.2f}: {verdict.why}"
+        f" = {verdict.score:.2f}{', at most 1' if verdict.score == 1.0 else ''}: {verdict.why}"
     )
 
 
@@ -268,7 +275,7 @@ def trace_page(trace: Trace) -> RenderableType:
         table.add_row(name, Text(told))
     return Panel(
         table,
-        title=Text.assemble((trace.id, "bold"), f" {trace.time.astimezone():%Y-%m-%d %H:%M:%S}"),
+        title=Text.assemble((trace.id, "bold"), f" {local_time(trace.time)}"),
         subtitle=Text(trace.project),
         title_align="left",
         subtitle_align="right",
@@ -288,7 +295,8 @@ def _rows(trace: Trace) -> Iterator[tuple[str, str]]:
         won, lost = conflict.winner, conflict.loser
         yield "", f"{won.id} ({won.score}) over {lost.id} ({lost.score})"
     yield "classify", _classified(trace.classify)
-    yield "inject", inject.abstained or f"{len(inject.memories)}, {counted(inject.tokens, 'token')}"
+    reason = inject.abstained and ABSTAINED.get(inject.abstained, inject.abstained)
+    yield "inject", reason or f"{len(inject.memories)}, {counted(inject.tokens, 'token')}"
     for verdict in inject.verdicts:
         yield "", f"{'✓' if verdict.injected else '·'} {verdict.id} {verdict.why}"
     for told in inject.sessions:

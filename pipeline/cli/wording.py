@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from datetime import datetime
+
 
 def counted(number: int, one: str, many: str = "") -> str:
     """``1 memory``, ``1,204 memories``; ``many`` is ``one`` with an "s" unless given."""
@@ -11,6 +16,26 @@ def counted(number: int, one: str, many: str = "") -> str:
 def memories(number: int) -> str:
     """So many memories: "1 memory", "1,204 memories"."""
     return counted(number, "memory", "memories")
+
+
+def local_time(moment: datetime) -> str:
+    """``moment`` in the user's zone, in which commands take dates too, and what zone that is."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M %z}"
+
+
+def fitted(line: str, indent: int) -> str:
+    """``line``, in a terminal broken between words where it is too wide; elsewhere as it is."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return line
+    return textwrap.fill(
+        line,
+        shutil.get_terminal_size().columns,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
 
 
 _DEGRADED = {

@@ -11,7 +11,7 @@ import click
 from ...bus.results import CopiesResult, CopyResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ..cli.client import LONG_S
-from ..cli.wording import counted, memories
+from ..cli.wording import counted, local_time, memories
 from .shared import (
     call,
     confirm,
@@ -19,7 +19,6 @@ from .shared import (
     daemon_options,
     is_json,
     json_option,
-    local_time,
     printed_as_json,
     show,
     somebody_is_there,
@@ -169,6 +168,6 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
 def _listed(copies: Sequence[CopyResult]) -> Iterator[str]:
     for copy in copies:
         at = local_time(datetime.fromisoformat(copy.at))
-        yield f"{at}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"
+        yield f"{at}  {copy.kind:<16}  {copy.bytes:>13,} bytes\n      {copy.file}"
     if not copies:
         yield "no copies of the database"

@@ -22,6 +22,7 @@ from ...bus.service_results import NO_HTTP, StatusResult, StopResult
 from ...config.load import Loaded, SettingsError
 from ...config.paths import Paths
 from ...hooks import client as pipe
+from ..cli.wording import fitted
 from .shared import (
     call,
     call_if_running,
@@ -186,7 +187,7 @@ def logs_command(lines: int, level: str, as_json: bool, only_path: bool) -> None
     least = LEVELS.index(level)
     form = _as_json if as_json else _for_reading
     for line in last_lines(paths.logs, lines, lambda line: LEVELS.index(level_of(line)) >= least):
-        click.echo(form(line))
+        click.echo(form(line) if as_json else fitted(form(line), 2))
 
 
 def _for_reading(line: str) -> str:

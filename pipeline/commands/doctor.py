@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ...config.paths import Paths
 from ..agents.install import our_parts
+from ..cli.wording import fitted
 from ..doctor import agents
 from ..doctor.findings import Finding, Unrepaired
 from ..doctor.installation import Installation
@@ -90,6 +91,7 @@ def _told(finding: Finding) -> dict[str, str | bool]:
 
 
 def _show(finding: Finding) -> None:
-    click.echo(f"{'ok  ' if finding.ok else 'BAD '} {finding.check}: {finding.seen}")
+    state = "ok  " if finding.ok else "BAD "
+    click.echo(fitted(f"{state} {finding.check}: {finding.seen}", 5))
     if finding.mend and not finding.ok:
-        click.echo(f"     {finding.mend}")
+        click.echo(fitted(f"     {finding.mend}", 5))

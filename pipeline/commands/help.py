@@ -83,7 +83,7 @@ def _show_command(names: Sequence[str]) -> None:
 
     Raises ``BadParameter`` with what is nearest to an unknown name.
     """
-    from ..cli.main import COMMANDS, cli
+    from ..cli.command_line import COMMANDS, cli
 
     name = " ".join(names)
     command: click.Command | None = cli

@@ -14,15 +14,13 @@ from msgspec.structs import astuple, replace
 
 from ...bus.results import ProjectResult
 from ...bus.service_results import (
-    BackupSummary,
-    IndexStatus,
     NoDaemon,
     SqlResult,
     SqlViewsResult,
     StatusResult,
 )
 from ...config.load import Origin
-from ..cli.wording import counted, memories
+from ..cli.wording import counted, fitted, local_time, memories
 from .shared import (
     MAX_LISTED,
     call,
@@ -153,33 +151,10 @@ def _show_no_daemon() -> None:
 def _show_status(answer: StatusResult) -> None:
     state = "ready" if answer.ready else answer.problem or "loading"
     click.echo(f"daemon {answer.pid}, version {answer.version}, {state}")
-    if answer.index is not None:
-        click.echo(f"  {'index':<12} {describe_index(answer.index)}")
-    if answer.team is not None:
-        from ..cli.team_view import in_a_line
+    from ..cli.status_view import lines_of
 
-        click.echo(f"  {'team':<12} {in_a_line(answer.team)}")
-    if answer.backup is not None:
-        click.echo(f"  {'backups':<12} {describe_backups(answer.backup)}")
-    if answer.late_prompts:
-        late = f"{counted(answer.late_prompts, 'prompt')} got nothing, for want of time"
-        click.echo(f"  {'late':<12} {late}")
-    for damage in answer.damage:
-        click.echo(f"  {'damage':<12} {damage}")
-    for name in ("memories", "sessions", "passages", "database", "socket", "metrics_url", "log"):
-        if (value := getattr(answer, name)) is not None:
-            click.echo(f"  {name:<12} {value}")
-
-
-def describe_backups(backup: BackupSummary) -> str:
-    """One line about the backups that are made without being asked for."""
-    if backup.problem:
-        return f"the last one failed: {backup.problem}"
-    if backup.newest_at is None:
-        return f"none yet in {backup.folder}"
-    megabytes = backup.bytes / 1e6
-    newest = f"the newest of {backup.newest_at:%Y-%m-%d %H:%M} UTC"
-    return f"{backup.count}, {newest}, {megabytes:.1f} MB in {backup.folder}"
+    for name, told in lines_of(answer):
+        click.echo(fitted(f"  {name:<12} {told}", 15))
 
 
 @click.command()
@@ -190,7 +165,10 @@ def config_command() -> None:
     width = max(len(origin.key) for origin in origins)
     show(
         {origin.key: {"value": origin.value, "source": origin.source} for origin in origins},
-        (f"{one.key:<{width}}  {one.value!r:<12}  {one.source}" for one in origins),
+        (
+            fitted(f"{one.key:<{width}}  {one.value!r:<12}  {one.source}", width + 2)
+            for one in origins
+        ),
     )
 
 
@@ -297,16 +275,16 @@ def _list(found: Iterable[object], limit: int) -> None:
     if not traces:
         click.echo("no prompts traced yet")
     for trace in traces:
-        when, kind = trace.time.astimezone(), trace.classify.intent_type or "–"
-        click.echo(
-            f"{trace.id}  {when:%Y-%m-%d %H:%M:%S}  {trace.took_ms:>7.1f} ms  {kind:<12}"
-            f"  {_outcome(trace.inject)}"
-        )
+        kind = trace.classify.intent_type or "–"
+        click.echo(f"{trace.id}  {local_time(trace.time)}  {trace.took_ms:>7.1f} ms  {kind}")
+        click.echo(f"      {_outcome(trace.inject)}")
 
 
 def _outcome(inject: TracedInjection) -> str:
     if inject.abstained:
-        return f"nothing injected: {inject.abstained}"
+        from ...bus.prompt_results import ABSTAINED
+
+        return f"nothing injected: {ABSTAINED.get(inject.abstained, inject.abstained)}"
     return f"{memories(len(inject.memories))}, {counted(inject.tokens, 'token')}"
 
 
@@ -322,8 +300,11 @@ def _outcome(inject: TracedInjection) -> str:
 def stats_command(days: int) -> None:
     """Show what was shown, used and kept, by day of this machine's clock.
 
-    Used are memories that were seen to help: what they name was taken up, or what they warn of was
-    heeded. Prompts and tokens are known as far back as the trace of prompts goes.
+    prompts were answered, served ones got memories, tokens is how much. shown are memories that
+    were injected; used those seen to help (what they name was taken up, or what they warn of was
+    heeded); corrected those that you contradicted. asked are new memories that somebody asked for
+    or imported, automatic the others. Prompts and tokens are known as far back as the trace of
+    prompts goes.
     """
     from ...bus.service_results import StatsResult
 
@@ -344,16 +325,8 @@ def stats_command(days: int) -> None:
 
 
 # The names of the fields of DayStats after the day, as people read them.
-_COUNTED = ("prompts", "served", "tokens", "shown", "used", "corrected", "asked", "unasked")
+_COUNTED = ("prompts", "served", "tokens", "shown", "used", "corrected", "asked", "automatic")
 _COLUMNS = "{:<10}" + "".join(f"{{:>{max(8, len(name) + 1)}}}" for name in _COUNTED)
-
-
-def describe_index(index: IndexStatus) -> str:
-    """The line of ``index`` in ``subcog status``."""
-    size = f"{index.bytes / 1e6:,.1f} MB in memory, scopes {index.scopes}"
-    alone = f", by text alone {index.without_vectors}" if index.without_vectors else ""
-    told = f"{size}{alone}, in topics {index.in_topics}"
-    return f"none in memory, SQL searches ({index.missing})" if index.missing else told
 
 
 @click.command()

@@ -31,8 +31,8 @@ from ...bus.results import (
 from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
-from ..cli.wording import memories
-from .memory import namespace_choice, show_capture
+from ..cli.wording import local_time, memories
+from .memory import namespace_option, show_capture
 from .shared import (
     by,
     call,
@@ -43,7 +43,6 @@ from .shared import (
     shorten,
     show,
     standard_input,
-    when,
 )
 
 _SPAN = regex(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
@@ -58,7 +57,7 @@ _MEMORY = regex(r"(?:subcog://memory/)?(?:mem_[0-9a-z]+|01[0-9a-hjkmnp-tv-z]{2,2
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.argument("text", required=False)
-@click.option("--namespace", type=namespace_choice, help="The new namespace.")
+@namespace_option("The new kind.")
 @click.option("--tags", help="Comma-separated; they replace its tags.")
 @daemon_options
 def update_command(
@@ -107,7 +106,7 @@ def expire_command(memory_id: str, until: str | None) -> None:
     """Set until when a memory is valid. After that it is no longer found."""
     at = None if until is None else _moment(until, datetime.now(UTC))
     answer = call("expire", MemoryResult, {"id": memory_id, "at": at})
-    _show_change(answer, f"valid until {answer.valid_to and when(answer.valid_to)}")
+    _show_change(answer, f"valid until {answer.valid_to and local_time(answer.valid_to)}")
 
 
 def _moment(text: str, now: datetime) -> datetime:
@@ -193,9 +192,9 @@ def history_command(memory_id: str) -> None:
     if printed_as_json(answer):
         return
     for version in answer.versions:
-        reason = version.reason or "unknown"
+        reason = version.reason or _first(version.provenance)
         author = by(version.provenance.get("author", ""))
-        click.echo(f"{version.version:>3}  {when(version.updated_at)}  {reason}{author}")
+        click.echo(f"{version.version:>3}  {local_time(version.updated_at)}  {reason}{author}")
         click.echo(f"     {version.namespace}: {shorten(version.content, 100)}")
 
 
@@ -212,23 +211,26 @@ def why_command(memory_id: str) -> None:
         return
     click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
     click.echo(f"  {answer.summary}")
-    said = f", said by {answer.said_by}" if answer.said_by else ""
-    click.echo(f"captured  {when(answer.captured_at)} by {_source(answer.captured_by)}{said}")
+    is_said = answer.said_by and answer.captured_by.get("hook") != "import"
+    said = f", said by {answer.said_by}" if is_said else ""
+    done = f"{_first(answer.captured_by):<9} {local_time(answer.captured_at)}"
+    click.echo(f"{done} by {_source(answer.captured_by)}{said}")
     if said_in := answer.said_in:
         click.echo(
-            f"said      {when(said_in.said_at)} by the {said_in.speaker}: {_quoted(said_in)}"
+            f"said      {local_time(said_in.said_at)} by the {said_in.speaker}: {_quoted(said_in)}"
         )
         click.echo(f"          `subcog sessions show {said_in.session}` has all of it")
-    click.echo(f"decision  {answer.decision or 'unknown'}")
+    if answer.decision:
+        click.echo(f"decision  {answer.decision}")
     for source in answer.also_said_by:
         click.echo(f"also captured by {_source(source)}")
     for version in answer.versions[1:]:
-        told = f"{when(version.updated_at)} {version.reason}{by(version.author)}"
+        told = f"{local_time(version.updated_at)} {version.reason}{by(version.author)}"
         click.echo(f"version {version.version:<3} {told}")
     if answer.contradicts:
         click.echo(f"contradicts {answer.contradicts}")
     click.echo(f"confidence {answer.confidence:.0%}")
-    last = f", last {when(answer.last_used)}" if answer.last_used else ""
+    last = f", last {local_time(answer.last_used)}" if answer.last_used else ""
     click.echo(f"injected  {answer.times_injected} times{last}")
     _show_use(answer.use)
     click.echo(f"search    {answer.hidden_because or 'found'}")
@@ -271,7 +273,7 @@ def _show_use(use: UseResult) -> None:
     for seen in use.last:
         detail = f": {seen.detail}" if seen.detail else ""
         where = f" at {seen.moment}" if seen.moment else ""
-        click.echo(f"{seen.kind.replace('_', ' '):<9} {when(seen.at)}{where}{detail}")
+        click.echo(f"{seen.kind.replace('_', ' '):<9} {local_time(seen.at)}{where}{detail}")
     if use.buried:
         click.echo("vote      buried: it is shown only where it is asked for")
     elif use.vote:
@@ -279,6 +281,11 @@ def _show_use(use: UseResult) -> None:
     from ..cli.explain_view import use_in_a_line
 
     click.echo(f"use       {use_in_a_line(use)}")
+
+
+def _first(provenance: dict[str, str]) -> str:
+    """How the first version of a memory came about, where no reason was noted."""
+    return "imported" if provenance.get("hook") == "import" else "captured"
 
 
 def _source(provenance: dict[str, str]) -> str:
@@ -376,7 +383,7 @@ def _counter() -> Iterator[Callable[[int], None]]:
 
 def _show(answer: StaleResult) -> None:
     for memory in answer.memories:
-        day = f"{memory.created_at:%Y-%m-%d}"
+        day = f"{memory.created_at.astimezone():%Y-%m-%d}"
         state = memory.code.state or "unknown"
         click.echo(f"{state:<7}  {day}  {memory.namespace:<11} {memory.id}{by(memory.author)}")
         click.echo(f"      {shorten(memory.content, 100)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -27,9 +27,10 @@ from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ...stages.text.summary import shortened
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
-from ..cli.wording import degraded_search
+from ..cli.wording import degraded_search, local_time
 from .shared import (
     MAX_LISTED,
+    F,
     Failure,
     by,
     call,
@@ -45,7 +46,6 @@ from .shared import (
     show,
     span,
     standard_input,
-    when,
 )
 
 MAX_TOPICS = 100_000
@@ -59,12 +59,15 @@ class _Namespace(click.Choice[str]):
         return super().convert(namespace_of(value) or value, param, ctx)
 
 
-namespace_choice = _Namespace(NAMESPACES)
+def namespace_option(text: str) -> Callable[[F], F]:
+    """``--namespace``; the list of them is wrapped in the help, as a metavar would not be."""
+    names = f"{text} One of {', '.join(NAMESPACES)}."
+    return click.option("--namespace", metavar="NAME", type=_Namespace(NAMESPACES), help=names)
 
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--namespace", type=namespace_choice, help="[default: detected from the text]")
+@namespace_option("The kind of memory [default: detected from the text].")
 @click.option("--tags", default="", help="Comma-separated.")
 @scope_option("Whose memory it is.")
 @daemon_options
@@ -120,7 +123,7 @@ def show_capture(answer: CaptureResult, lines: Iterable[str], done: str) -> None
 @click.command()
 @click.argument("query")
 @limit_option(10, MAX_LISTED, "Maximum number of memories.")
-@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
+@namespace_option("Only memories of this kind.")
 @click.option(
     "--mode",
     type=click.Choice(["hybrid", "text", "vector"]),
@@ -174,7 +177,7 @@ def _recall_sessions(query: str, limit: int) -> None:
 
 @click.command()
 @limit_option(20, MAX_LISTED, "Maximum number of memories.")
-@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
+@namespace_option("Only memories of this kind.")
 @click.option("--tag", help="Only memories with this tag.")
 @click.option(
     "--scope",
@@ -201,7 +204,7 @@ def list_command(since: str | None, until: str | None, **wanted: Any) -> None:
     if printed_as_json(answer):
         return
     for memory in answer.memories:
-        written = f"{memory.created_at:%Y-%m-%dT%H:%M}Z  {memory.namespace:<11} {memory.id}"
+        written = f"{local_time(memory.created_at)}  {memory.namespace:<11} {memory.id}"
         tags = map(str.casefold, memory.tags)
         closed = memory.namespace in TO_DO and not CLOSED_TAGS.isdisjoint(tags)
         marks = "  kept by itself" * memory.automatic + "  closed" * closed
@@ -224,7 +227,7 @@ def get_command(memory_id: str) -> None:
     if printed_as_json(answer):
         return
     click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
-    click.echo(f"created {when(answer.created_at)}, version {answer.version}")
+    click.echo(f"created {local_time(answer.created_at)}, version {answer.version}")
     if author := answer.provenance.get("author"):
         click.echo(f"written by {author}")
     if answer.tags:
@@ -232,7 +235,7 @@ def get_command(memory_id: str) -> None:
     if answer.superseded_by:
         click.echo(f"superseded by {answer.superseded_by}")
     if answer.valid_to:
-        click.echo(f"valid until {when(answer.valid_to)}")
+        click.echo(f"valid until {local_time(answer.valid_to)}")
     if answer.contradicts:
         click.echo(f"contradicts {answer.contradicts}")
     if answer.contradicted_by:

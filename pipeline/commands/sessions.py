@@ -32,7 +32,7 @@ from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
 from ..cli.client import LONG_S, CallFailed, Client, DaemonLate, DaemonUnreachable
-from ..cli.wording import counted, memories
+from ..cli.wording import counted, local_time, memories
 from .shared import (
     MAX_LISTED,
     Failure,
@@ -44,7 +44,6 @@ from .shared import (
     fail_midway,
     is_json,
     limit_option,
-    local_time,
     printed_as_json,
     project_folder,
     shorten,

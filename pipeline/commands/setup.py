@@ -45,9 +45,11 @@ project_option = click.option(
     is_flag=False,
     flag_value=".",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Change only the settings of the project in DIR [default: the current directory].",
+    help="Change only the settings of the project in DIRECTORY, else in the current directory.",
 )
-user_option = click.option("--user", is_flag=True, help="Change your user settings (the default).")
+user_option = click.option(
+    "--user", is_flag=True, help="Change your settings for all projects (so without either option)."
+)
 
 
 FIRST_STEPS = """To see it work, start {agent} anew in a project of yours and type

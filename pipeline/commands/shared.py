@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -184,16 +184,19 @@ def confirm(question: str) -> None:
 
 
 @contextmanager
-def until_interrupted() -> Iterator[Callable[[], bool]]:
+def until_interrupted(told: str) -> Iterator[Callable[[], bool]]:
     """Whether Ctrl-C was pressed since, so that what was begun can be ended and told.
 
-    A second time it interrupts as ever.
+    It is answered at once with ``told``, a line on standard error. A second time it interrupts as
+    ever.
     """
     asked: list[int] = []
     before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, _: object) -> None:
         asked.append(number)
+        with suppress(OSError):  # past the stream, in whose midst this may be
+            os.write(2, f"\n{told}\n".encode())
         signal.signal(signal.SIGINT, before)
 
     if before not in {None, signal.SIG_IGN}:
@@ -248,16 +251,6 @@ def fail_midway(failure: Failure) -> NoReturn:
 def by(author: str) -> str:
     """Who of the team wrote a memory, to be put behind it; nothing where it was written here."""
     return f"  by {author}" if author else ""
-
-
-def when(time: datetime) -> str:
-    """``time`` in UTC as RFC 3339."""
-    return time.isoformat().replace("+00:00", "Z")
-
-
-def local_time(moment: datetime) -> str:
-    """``moment`` in the user's zone, in which commands take dates too, to the minute."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def shorten(text: str, width: int) -> str:

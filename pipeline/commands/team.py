@@ -25,7 +25,7 @@ from ..agents.toml_settings import remove_setting, write_setting
 from ..cli import team_view as view
 from ..cli.client import Client
 from ..cli.wording import memories
-from .memory import namespace_choice
+from .memory import namespace_option
 from .shared import (
     ask,
     call,
@@ -124,7 +124,7 @@ def status() -> None:
     help="Search only this project: its name or scope.",
 )
 @limit_option(10, 100, "Maximum number of memories.")
-@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
+@namespace_option("Only memories of this kind.")
 @json_option
 def recall(query: str, project: str, limit: int, namespace: str | None) -> None:
     """Search on the team's server, including projects that this machine does not receive.

@@ -44,6 +44,7 @@ BATCH_BYTES = 2_000_000
 MEMORY_BYTES = 8_000_000
 PAGE = 500
 _MOST_AUTHORS = 5
+_WAITS = "interrupted: waiting until the memories that were sent are stored"
 
 
 @click.command()
@@ -138,7 +139,7 @@ def _send(path: Path, source: Source, found: int, how: dict[str, object], *, qui
     failure: Failure | None = None
     done = 0
     with (
-        until_interrupted() as is_interrupted,
+        until_interrupted(_WAITS) as is_interrupted,
         ExitStack() as connections,
         click.progressbar(length=found, label="importing", hidden=quiet, file=sys.stderr) as bar,
     ):

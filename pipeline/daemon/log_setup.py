@@ -33,6 +33,8 @@ CAUSE_S = 60.0
 _MAX_CAUSES = 512
 OURS = "subcog"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_CONSTANT = frozenset({"Exceeded concurrency limit.", "Invalid HTTP request received."})
+"""What uvicorn says of too many connections, and of what is not HTTP: it quotes nothing."""
 _log = logging.getLogger(__name__)
 
 Format = Literal["json", "console"]
@@ -41,8 +43,9 @@ Format = Literal["json", "console"]
 def entry_of(record: logging.LogRecord) -> dict[str, Any]:
     """What is told of a record: time, level, where, what, and the fields given in ``extra``.
 
-    Of a record that is not ours there is only that a library said something: its sentence and its
-    fields may quote what somebody typed, and so may the text of an exception. ``left_out`` counts
+    Of a record that is not ours there is only that a library said something, unless it is one of
+    ``_CONSTANT``: a sentence and its fields may quote what somebody typed, and so may the text of
+    an exception. ``left_out`` counts
     those of the same cause that ``RateLimit`` did not let pass before.
     """
     ours = _is_ours(record)
@@ -50,7 +53,7 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
         "where": record.name.removeprefix(f"{OURS}."),
-        "what": record.msg if ours else "a library logged a message",
+        "what": record.msg if ours or record.msg in _CONSTANT else "a library logged a message",
     }
     if ours:
         entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
@@ -87,8 +90,9 @@ def printable(text: str) -> str:
 class RateLimit(logging.Filter):
     """Lets ``MOST_OF_A_CAUSE`` records of one cause pass in ``CAUSE_S``; the next one counts more.
 
-    A cause is what a logger says, or, since their sentences vary, a library's logger. What is told
-    of the usual course of things (below a warning) has no limit.
+    A cause is what a logger says, or, since their sentences vary, a library's logger. What we
+    tell of the usual course of things (below a warning) has no limit, and what libraries do is left
+    out.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -99,8 +103,8 @@ class RateLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         ours = _is_ours(record)
-        if ours and record.levelno < logging.WARNING:
-            return True
+        if record.levelno < logging.WARNING:
+            return ours  # that a library said something that is no warning tells nobody anything
         cause, now = (record.name, str(record.msg) if ours else ""), self._now()
         with self._lock:
             since, count = self._seen.get(cause, (now, 0))

@@ -37,6 +37,7 @@ from ..agents.install import (
 )
 from ..agents.settings_file import SettingsMalformed, SettingsUnreadable
 from ..cli.client import CallFailed, Client, DaemonUnreachable
+from ..cli.wording import local_time
 from .findings import Finding, Unrepaired, failed, passed
 
 TEXT = "The canary lives in the blue aviary behind the observatory"
@@ -223,7 +224,11 @@ def _way_of(hook: Hook) -> dict[str, object]:
 
 def hook_activity(pairs: Sequence[HookActivity]) -> Finding:
     """When each hook of each agent was received last, the latest first."""
-    told = [f"{each.client} {each.event} {each.at:%Y-%m-%dT%H:%M:%S}Z" for each in pairs]
+    named = {name: agent.title for name, agent in AGENTS.items()}
+    told = [
+        f"{named.get(each.client, 'an unknown agent')} {each.event} {local_time(each.at)}"
+        for each in pairs
+    ]
     return passed("hooks received last", ", ".join(reversed(told)) or "no hook has run yet")
 
 
@@ -261,7 +266,9 @@ def _grounded(title: str, lost: Sequence[str]) -> Finding:
     """What a hook runs is not there any more: a moved checkout, a removed environment."""
     names = [agent.name for agent in AGENTS.values() if agent.title == title]
     mend = f"`subcog install {names[0]}` writes it anew" if names else "install subcog once more"
-    return failed("canary", f"the hook of {title} runs {', '.join(lost)}, and that is gone", mend)
+    return failed(
+        "test memory", f"the hook of {title} runs {', '.join(lost)}, and that is gone", mend
+    )
 
 
 def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
@@ -274,7 +281,7 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
         try:
             kept = client.call("capture", CaptureResult, {"text": TEXT, "namespace": "context"})
             if kept.id is None:
-                return failed("canary", "the test memory could not be stored", kept.reason)
+                return failed("test memory", "the test memory could not be stored", kept.reason)
             try:
                 found = client.call("recall", RecallResult, {"query": QUESTION}).memories
                 flights = {name: _try_hook(words, project, env) for name, words in commands.items()}
@@ -283,16 +290,18 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
             finally:
                 client.call("forget", ForgetResult, {"id": kept.id})
         except (DaemonUnreachable, CallFailed, OSError, ValueError) as error:
-            return failed("canary", "the test failed", str(error))
+            return failed("test memory", "the test failed", str(error))
         except subprocess.SubprocessError as error:
-            return failed("canary", f"the hook failed ({type(error).__name__})", f"see {paths.log}")
+            return failed(
+                "test memory", f"the hook failed ({type(error).__name__})", f"see {paths.log}"
+            )
     if kept.id not in {memory.id for memory in found}:
         mend = "`subcog status` shows whether memories can be searched"
-        return failed("canary", "stored, but not found", mend)
+        return failed("test memory", "stored, but not found", mend)
     if silent:
         return _withheld(setting) if setting else _silent(silent, paths, env)
     return passed(
-        "canary", f"captured, recalled, injected through {', '.join(commands)}, forgotten"
+        "test memory", f"captured, recalled, injected through {', '.join(commands)}, forgotten"
     )
 
 
@@ -311,7 +320,9 @@ def _withholding(client: Client, paths: Paths, env: Env) -> str:
 
 def _withheld(setting: str) -> Finding:
     """What was stored and found was not injected, as the user's settings have it."""
-    return passed("canary", f"captured, recalled, not injected because of {setting}, forgotten")
+    return passed(
+        "test memory", f"captured, recalled, not injected because of {setting}, forgotten"
+    )
 
 
 def _try_hook(words: Sequence[str], project: str, env: Env) -> float | None:
@@ -343,7 +354,7 @@ def _silent(silent: Mapping[str, float], paths: Paths, env: Env) -> Finding:
                 "the memory was stored and found, so nothing is lost, but prompts get no context "
                 "while the machine is as busy as now: run this again later, or raise hook.total_ms"
             )
-    return failed("canary", seen, mend)
+    return failed("test memory", seen, mend)
 
 
 def _context(words: Sequence[str], project: str, env: Env) -> str:

@@ -14,8 +14,9 @@ from ...bus.service_results import StatusResult
 from ...config.settings import HttpSettings, SessionsSettings
 from ...stages.text.envelope import author_name
 from ...stages.text.unicode import name_line, visible
-from ..cli.wording import counted
+from ..cli.wording import counted, local_time
 
+_NO_BACKUP = "the first is made when the daemon has some rest"
 Repair = Callable[[], tuple[str, ...]]
 
 
@@ -63,7 +64,7 @@ def examine_sessions(
     elif status is None or status.sessions is None:
         seen = "still being loaded, or no daemon could be asked"
     else:
-        seen = f"{status.sessions} sessions, {status.passages} passages"
+        seen = f"{counted(status.sessions, 'session')}, {counted(status.passages or 0, 'passage')}"
     return passed("sessions", seen)
 
 
@@ -109,8 +110,8 @@ def examine_backups(status: StatusResult) -> Finding:
     if backup.problem:
         mend = f"look at {backup.folder}, or name another directory in backup.folder"
         return failed("backups", backup.problem, mend)
-    newest = backup.newest or "the first is made when the daemon has some rest"
-    return passed("backups", f"{backup.count} in {backup.folder}: {newest}")
+    newest = f"the newest of {local_time(backup.newest_at)}" if backup.newest_at else _NO_BACKUP
+    return passed("backups", f"{backup.count} in {backup.folder}, {newest}")
 
 
 def examine_damage(status: StatusResult) -> Finding:

@@ -24,6 +24,7 @@ from ...sinks.store.wal import loss_of
 from ..agents.agent import Env
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
+from ..cli.wording import counted, memories
 from ..daemon.sockets import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
 from .findings import (
     Finding,
@@ -99,8 +100,14 @@ def _settings(paths: Paths, env: Env) -> Finding:
     except SettingsError as error:
         return failed("settings", str(error), "correct that value, or remove it")
     changed = sum(origin.source != "default" for origin in loaded.origins)
-    seen = "; ".join([f"{changed} settings differ from the defaults", *loaded.warnings])
+    seen = "; ".join([_changed(changed), *loaded.warnings])
     return passed("settings", seen)
+
+
+def _changed(count: int) -> str:
+    if not count:
+        return "all are the defaults"
+    return f"{counted(count, 'setting')} {'differs' if count == 1 else 'differ'} from the defaults"
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -298,7 +305,7 @@ def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[F
 def _database(paths: Paths, status: StatusResult | None) -> Iterator[Finding]:
     """What keeps the daemon from the database; a database that it has open is well."""
     if status is not None and not status.problem:
-        seen = f"{paths.database}, {status.memories} memories"
+        seen = f"{paths.database}, {memories(status.memories or 0)} in all projects"
         if not status.ready:
             seen = f"{paths.database} is still being loaded"
         yield Finding(check="database", ok=status.ready, seen=seen, mend="check again later")

@@ -16,6 +16,7 @@ from prometheus_client import (
     Counter,
     Histogram,
     ProcessCollector,
+    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.core import GaugeMetricFamily
@@ -89,7 +90,7 @@ METRICS = {
         "Intent classifications, by the source of the result.",
         "source intent",
     ),
-    "subcog_classify_seconds": ("Time of one classifier.", "racer"),
+    "subcog_classify_seconds": ("Time of one classification, by classifier.", "racer"),
     "subcog_fallback": ("Fallbacks from one component to another.", "from to reason"),
     "subcog_llm_requests": ("Requests to the language model.", "outcome"),
     "subcog_llm_seconds": ("Latency of language model answers.", "outcome"),
@@ -137,6 +138,7 @@ class Metrics:
         stages: Sequence[str] = (),
         events: Sequence[str] = (),
     ) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # times, described as counts
         self._registry = CollectorRegistry()
         self._registry.register(_Gauges(version, gauges))
         ProcessCollector(registry=self._registry)

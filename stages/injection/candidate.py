@@ -118,7 +118,8 @@ class Candidate:
             plain += f", of {self.hit.instead_of}, which it replaced"
         if self._kind is None or self.weight == 1.0:
             return plain
-        return f"{plain}, and {self.memory.namespace} count {self.weight:g} for {self._kind.value}"
+        kind, namespace = self._kind.value, self.memory.namespace
+        return f"{plain}; × {self.weight:g}, the weight of {namespace} for the intent {kind}"
 
 
 def denied(candidate: Candidate) -> str:

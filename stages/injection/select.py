@@ -85,7 +85,7 @@ def choose(
         current = list(_by_use(current, learned))
     answered = any(_irrelevant(c, floor, shifts[c.memory.id]) is None for c in current)
     least = beside if answered else floor
-    fit = _keep(current, why, lambda c: _irrelevant(c, least, shifts[c.memory.id]))
+    fit = _keep(current, why, lambda c: _irrelevant(c, least, shifts[c.memory.id], answered))
     why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
     in_force = [c for c in fit if c.memory.id not in newer]
     copied = copies(c.memory for c in in_force)
@@ -187,14 +187,17 @@ def _by_use(candidates: Iterable[Candidate], learned: Learned) -> Iterator[Candi
         yield from sorted(equal, key=lambda c: -learned.mean(c.memory.id))
 
 
-def _irrelevant(candidate: Candidate, floor: float, shift: float) -> str | None:
+def _irrelevant(
+    candidate: Candidate, floor: float, shift: float, is_beside: bool = False
+) -> str | None:
     floor, changed = floor + shift, moved(shift)
-    because = f", {changed}" if changed else ""
+    because = " beside what is shown" * is_beside + (f", {changed}" if changed else "")
     if candidate.relevance < floor:
         return f"relevance {candidate.relevance:.2f} is below the floor of {floor:.2f}{because}"
     if candidate.score < floor:
-        namespace = candidate.memory.namespace
-        return f"{namespace} count {candidate.weight:g}, which puts it below {floor:.2f}{because}"
+        weighed = f"relevance {candidate.relevance:.2f} × {candidate.weight:g}"
+        of = f"the weight of {candidate.memory.namespace}"
+        return f"{weighed}, {of}, is below the floor of {floor:.2f}{because}"
     return None
 
 

@@ -25,7 +25,7 @@ from subcog.config.load import SettingsError
 from subcog.config.paths import Paths, find_paths
 from subcog.hooks import client as pipe
 from subcog.pipeline.cli.client import CallFailed, DaemonUnreachable, connect
-from subcog.pipeline.cli.main import cli
+from subcog.pipeline.cli.command_line import cli
 from tests.waiting import PATIENCE_S
 
 SUBCOG = str(Path(sys.executable).parent / "subcog")

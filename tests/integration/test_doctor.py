@@ -56,7 +56,7 @@ def test_well_house_is_told_well_after_a_restart_too_and_the_canary_leaves_nothi
 
     assert [each for each in found.values() if not each["ok"]] == []
     assert code == 0
-    assert "recalled, injected through the pipe, forgotten" in found["canary"]["seen"]
+    assert "recalled, injected through the pipe, forgotten" in found["test memory"]["seen"]
     assert "claude UserPromptSubmit" in found["hooks received last"]["seen"]
     assert house.ask("status")["memories"] == before
     assert "aviary" not in json.dumps(house.ask("recall", "where does the canary live?"))
@@ -85,7 +85,7 @@ def test_canary_flies_through_every_wired_agent(wired):
     found, code = examine(wired)
 
     assert code == 0
-    assert "through Claude Code, Codex, Gemini CLI" in found["canary"]["seen"]
+    assert "through Claude Code, Codex, Gemini CLI" in found["test memory"]["seen"]
     assert "UserPromptSubmit" in found["Codex"]["seen"]
     assert "BeforeAgent" in found["Gemini CLI"]["seen"]
 
@@ -302,8 +302,8 @@ def test_hooks_that_lead_nowhere_are_written_anew(wired):
     found, code = examine(wired)
     assert (found["Claude Code"]["ok"], code) == (False, 1)
     assert f"{pipe} is gone" in found["Claude Code"]["seen"]
-    assert pipe in found["canary"]["seen"]
-    assert "`subcog install claude`" in found["canary"]["mend"]
+    assert pipe in found["test memory"]["seen"]
+    assert "`subcog install claude`" in found["test memory"]["mend"]
 
     done, code = repaired(wired)
     assert code == 0

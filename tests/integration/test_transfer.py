@@ -79,7 +79,9 @@ def test_an_import_that_is_interrupted_says_how_far_it_came(house, tmp_path):
         out, err = importing.communicate(timeout=PATIENCE_S)
 
     assert importing.returncode == 130
-    assert b"interrupted: the rest was not imported" in err
+    assert err.index(b"interrupted: waiting until") < err.index(
+        b"interrupted: the rest was not imp"
+    )
     told = json.loads(out)
     assert told["interrupted"] is True
     assert 0 < told["imported"] < told["found"] == 40_000
@@ -103,6 +105,18 @@ def test_an_export_makes_the_same_memories_in_an_empty_store(filled, second, for
     assert found[0] == new
     assert old not in found
     assert second.ask("topics", "audit")["total_count"] == 1
+
+
+def test_what_was_imported_says_so_and_not_that_nothing_is_known(second, tmp_path):
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"content": "The kiln of hall 4 is fired on Mondays"}\n')
+    second.run("import", str(file))
+    made = second.ask("list", "--limit", "1")["memories"][0]["id"]
+    why, history = second.run("why", made).stdout, second.run("history", made).stdout
+    assert "\nimported " in why
+    assert "  imported\n" in history
+    assert "unknown" not in why + history
+    assert "said by" not in why
 
 
 def test_an_import_into_another_project_makes_copies_once(filled):

@@ -223,7 +223,10 @@ def test_people_read_what_became_of_a_memory(house, pool, session):
     eventually(lambda: counts(house, pool) == {"taken_up": 1})
     told = house.run("why", pool).stdout
     # How much it helps goes by what other memories did, too.
-    assert re.search(r"shown 1 time in 1 session, taken up 1: helps \d+% \(\d+%–\d+%\)", told)
+    assert re.search(
+        r"shown 1 time in 1 session, taken up 1: helps with a probability of \d+% \(\d+%–\d+%\)",
+        told,
+    )
     assert "an action has its file" in told
     assert f"{pool}: buried" in house.run("bury", pool).stdout
     assert "buried" in house.run("why", pool).stdout

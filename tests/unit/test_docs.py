@@ -13,7 +13,7 @@ import pytest
 from subcog.config.load import load_settings, variable
 from subcog.config.paths import Paths, find_paths
 from subcog.hooks.client import VERSION
-from subcog.pipeline.cli.main import cli
+from subcog.pipeline.cli.command_line import cli
 from tools import reference
 
 from .test_rooms import INNER

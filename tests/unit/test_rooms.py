@@ -297,7 +297,7 @@ def test_every_dependency_is_justified():
 @pytest.mark.parametrize(
     ("modules", "heavy"),
     [
-        ("pipeline.cli.main, subcog.pipeline.commands.memory", "numpy duckdb anyio rich"),
+        ("pipeline.cli.command_line, subcog.pipeline.commands.memory", "numpy duckdb anyio rich"),
         # It listens before it loads; and numpy reads OPENBLAS_NUM_THREADS when it is imported.
         (
             "pipeline.daemon.daemon",

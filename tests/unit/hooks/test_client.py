@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -278,6 +279,18 @@ def test_half_a_payload_then_silence_ends_soon_too(workshop):
         assert hook.wait(5) == 0
         assert hook.stdout.read() == b""
     assert daemon.requests == []
+
+
+def test_an_interrupted_hook_says_nothing_and_does_not_fail(tmp_path):
+    code = (
+        "import signal; from subcog.hooks import client\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "client.read_all = lambda source: signal.raise_signal(signal.SIGINT)\n"
+        "client.main(['client.py', 'Stop'])"
+    )
+    env = {"SUBCOG_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=env, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_agent_whose_pipes_do_not_block_is_read_and_answered(workshop):

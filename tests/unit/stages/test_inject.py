@@ -131,7 +131,7 @@ def test_the_score_is_the_weighted_relevance_and_at_most_one():
     hit = make_hit(make_memory(1, namespace="patterns"), 0.9)
     built = run(make_classified([hit], make_intent()))
     assert (built.verdicts[0].weight, built.verdicts[0].score) == (1.5, 1.0)
-    assert "patterns count 1.5 for howto" in built.verdicts[0].why
+    assert "× 1.5, the weight of patterns for the intent howto" in built.verdicts[0].why
 
 
 def test_a_weight_never_lifts_an_irrelevant_memory_over_the_floor():

@@ -14,7 +14,7 @@ from subcog.bus.frames import reply_frame
 from subcog.bus.service_results import StatusResult
 from subcog.config.paths import find_paths
 from subcog.pipeline.cli.client import CallFailed, Client, DaemonDiffers, DaemonLate, connect, spawn
-from subcog.pipeline.cli.main import cli
+from subcog.pipeline.cli.command_line import cli
 from tests.waiting import PATIENCE_S
 
 

@@ -71,7 +71,7 @@ def answer(text, enrichment=KNOWN):
 def test_a_page_shows_what_memory_has_on_a_prompt():
     page = drawn(explanation(answer("fix the auth thing like last time")))
     for told in (
-        "work bugfix, by fix",
+        "kind of work bugfix, by the words fix",
         "“the auth thing” is m4, 70%: Redis",
         "“like last time” points at nothing that is known",
         "project shop, Go",

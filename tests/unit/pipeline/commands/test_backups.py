@@ -58,4 +58,4 @@ def test_the_time_of_a_copy_is_that_of_this_machines_clock(set_zone):
     at = "2026-10-02T20:00:00+00:00"
     copy = CopyResult(file="/b.duckdb", kind="backup", at=at, bytes=1)
     [line] = backups._listed([copy])
-    assert line.startswith("2026-10-03 05:00  backup")
+    assert line.startswith("2026-10-03 05:00 +0900  backup")

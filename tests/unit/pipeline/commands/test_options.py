@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from subcog.pipeline.api.params import ListParams, SearchSessionsParams, SessionsParams
-from subcog.pipeline.cli.main import cli
+from subcog.pipeline.cli.command_line import cli
 from subcog.pipeline.commands.memory import MAX_SESSIONS_FOUND
 from subcog.pipeline.commands.shared import (
     MAX_LISTED,
@@ -55,6 +55,13 @@ def test_what_a_group_is_given_counts_for_its_command(arguments):
         click.echo(f"{is_json()} {project_option()}")
 
     assert CliRunner().invoke(group, arguments).stdout == "True .\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_fits_a_terminal(name):
+    path = name.split()
+    told = CliRunner().invoke(cli, [*path, "--help"], terminal_width=80).stdout
+    assert [line for line in told.splitlines() if len(line) > 80] == []
 
 
 def test_every_number_has_a_range():

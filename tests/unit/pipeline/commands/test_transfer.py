@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from subcog.bus.results import ForgetResult, ImportResult
 from subcog.pipeline.cli.client import CALL_S, CallFailed, DaemonUnreachable
-from subcog.pipeline.cli.main import main
+from subcog.pipeline.cli.command_line import run
 from subcog.pipeline.commands import memory, transfer
 from subcog.pipeline.commands.memory import forget_command
 from subcog.pipeline.imports.formats import Source
@@ -43,7 +43,7 @@ def test_a_file_whose_name_is_not_utf_8_is_named_in_json_too(tmp_path, monkeypat
     (tmp_path / os.fsdecode(b"caf\xe9.md")).write_bytes(b"\xff")
     monkeypatch.setattr(sys, "argv", ["subcog", "import", str(tmp_path), "--json"])
     with pytest.raises(SystemExit):
-        main()
+        run()
     assert json.loads(capsys.readouterr().out)["error"].endswith("caf?.md, line 1: it is not UTF-8")
 
 

@@ -60,6 +60,17 @@ def test_of_a_library_neither_sentence_nor_fields_are_told(form):
     assert "color_message" not in line
 
 
+def test_what_a_library_says_without_quoting_is_told():
+    said = record("uvicorn.error", "Exceeded concurrency limit.")
+    assert "Exceeded concurrency limit." in ConsoleLines().format(said)
+
+
+def test_what_libraries_do_is_left_out_unless_it_is_a_warning():
+    said = [record("uvicorn.error", "Shutting down"), record("uvicorn.error"), record()]
+    said[0].levelno = logging.INFO
+    assert list(map(RateLimit().filter, said)) == [False, True, True]
+
+
 def test_a_library_whose_name_begins_like_ours_is_still_a_library():
     assert "hunter2" not in JsonLines().format(record("subcogitate", PLANTED))
 

@@ -40,6 +40,10 @@ def test_what_becomes_of_memories_is_counted_by_kind(metrics):
     assert counted[labels(kind="corrected")] == 0
 
 
+def test_no_time_is_described_as_a_count(metrics):
+    assert b"_created" not in metrics.expose()
+
+
 def test_what_is_known_beforehand_stands_at_zero(metrics):
     events = scraped(metrics, "subcog_events_total")
     assert events[labels(stage="parse", outcome="delivered")] == 0

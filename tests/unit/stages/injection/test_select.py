@@ -93,7 +93,7 @@ def test_a_weight_below_one_can_push_a_memory_out():
     low = Candidate(hit=hit, weight=0.5, kind=None, clean=str)
     choice, ids = chosen(low)
     assert ids == []
-    assert "count 0.5" in choice.why[make_memory(1).id]
+    assert "× 0.5, the weight of decisions" in choice.why[make_memory(1).id]
 
 
 def test_a_megabyte_of_one_word_is_cut_and_harmless():
@@ -110,6 +110,8 @@ def test_short_texts_keep_their_lines():
 def test_a_less_relevant_one_comes_along_with_one_that_answers():
     answer, beside, less = (candidate(n, relevance=0.8 - 0.2 * n) for n in (1, 2, 3))
     assert chosen(answer, beside, less)[1] == [answer.memory.id, beside.memory.id]
+    choice, ids = chosen(answer, candidate(4, relevance=0.2))
+    assert "below the floor of 0.30 beside what is shown" in choice.why[make_memory(4).id]
     choice, ids = chosen(beside, less)
     assert ids == []
     assert "below the floor of 0.50" in choice.why[beside.memory.id]
