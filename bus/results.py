@@ -282,6 +282,7 @@ class ListedMemory(MemoryHead, frozen=True, kw_only=True):
     scope: str
     tags: tuple[str, ...]
     author: str
+    version: int
     contradicts: str | None = None
     automatic: bool = False
     hook: str = ""

@@ -14,8 +14,8 @@ from .results import ListedMemory, Result
 from .values import Mode
 
 NO_HTTP = (
-    "the daemon serves no HTTP: http.enabled is false, http.port is in use, or it failed; "
-    "`subcog logs` tells"
+    "the daemon serves no HTTP now: http.enabled is false, http.port is in use, or it failed and "
+    "is tried again; `subcog logs` tells"
 )
 
 

@@ -105,8 +105,7 @@ class MemoryCalls:
         if params.author is not None:
             asked = author_name(params.author).casefold()
             authors = [a for a in await store.authors(scopes) if author_name(a).casefold() == asked]
-        session = params.session
-        if session is not None:
+        if (session := params.session) is not None:
             session = find_session(session, await store.sessions(scopes)) or session
         wanted = _filter(params, authors, session)
         after = await self._behind(params.after, place) if params.after else ""
@@ -123,8 +122,10 @@ class MemoryCalls:
 
     async def stale(self, params: StaleParams, place: Place) -> StalePage:
         """Of one page of the project's memories by id, those whose code changed or is gone."""
-        archive = await self._app.archive.get()
-        page = await archive.store.page([place.project], after=params.after, limit=STALE_PAGE)
+        store, scopes = (await self._app.archive.get()).store, [place.project]
+        page = await store.get(params.ids, scopes)
+        if not params.ids:
+            page = await store.page(scopes, after=params.after, limit=STALE_PAGE)
         now = self._app.clock()
         held = [m for m in page if m.anchors and answers.hidden_because(m, now) is None]
         states = await self._app.code.check(held, place, patience_s=STALE_S)
@@ -134,7 +135,7 @@ class MemoryCalls:
             looked_at=len(page),
             compared=len(held),
             unknown=sum(states[memory.id].state is None for memory in held),
-            next=page[-1].id if page else None,
+            next=page[-1].id if page and not params.ids else None,
         )
 
     # --- change ----------------------------------------------------------------------------------
@@ -153,9 +154,11 @@ class MemoryCalls:
             confidence_percent=old.confidence_percent,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             revises=old.id,
+            made_from=params.version,
             root=place.root,
         )
-        return self._updated(await self._capture(request, made_from=old.version), old)
+        read = old.version if params.version is None else params.version
+        return self._updated(await self._capture(request, made_from=read), old)
 
     def _updated(self, answer: CaptureResult, old: Memory) -> CaptureResult:
         """``answer``; what it says to have changed of ``old`` can be taken back."""

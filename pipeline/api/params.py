@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from ...bus.bus import BusClosed, StageFailed
 from ...bus.ids import full_id
 from ...bus.results import Result
-from ...bus.values import Memory, Mode, Place, Scope
+from ...bus.values import NAMESPACES, Memory, Mode, Place, Scope
 from ...stages.sessions.quote import short_id
 from ...stages.text.unicode import cut, one_line
 from ..imports.item import Item, check_in_utc
@@ -83,9 +83,10 @@ class IdParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class StaleParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``stale``: one page, from after an id on."""
+    """``stale``: one page, from after an id on, or those of ``ids`` alone."""
 
     after: str = ""
+    ids: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
 
 
 class VoteParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -113,13 +114,21 @@ class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``update``: what is None stays as it is."""
+    """``update``: what is None stays as it is.
+
+    ``version`` is the one that the client read: where what it says was changed since, it is told.
+    """
 
     id: str
     text: str | None = None
     namespace: str | None = None
     tags: tuple[str, ...] | None = None
+    version: int | None = None
     hook: str = "cli"
+
+    def __post_init__(self) -> None:
+        if self.namespace is not None and self.namespace not in NAMESPACES:
+            raise ValueError(f"there is no such namespace, only {', '.join(NAMESPACES)}")
 
 
 class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -360,6 +369,4 @@ def scope_of(kind: str, place: Place) -> Scope:
 
 def not_found(memory_id: str, place: Place) -> CallRefused:
     """The refusal where no readable scope has ``memory_id``."""
-    *others, last = map(str, place.readable)
-    where = f"{', '.join(others)} or {last}" if others else last
-    return CallRefused(f"no memory {memory_id} in {where}")
+    return CallRefused(f"no memory {memory_id} here: it was forgotten, or is of another project")

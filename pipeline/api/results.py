@@ -309,6 +309,7 @@ def listed_answer(memory: Memory, times_shown: int) -> ListedMemory:
         scope=str(memory.scope),
         tags=memory.tags,
         author=author_name(memory.provenance.author),
+        version=memory.version,
         contradicts=memory.contradicts,
         automatic=memory.provenance.hook in UNASKED,
         hook=memory.provenance.hook,

@@ -50,7 +50,7 @@ from .sockets import Lock, is_reachable, listen, only_one, socket_path, unlisten
 from .upkeep import compact_when_idle, keep_open, trim_daily
 
 if TYPE_CHECKING:
-    from ...sinks.http.server import Routes
+    from ...sinks.http.server import Application
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
@@ -110,7 +110,7 @@ class Daemon:
             gauges=self._gauges.read,
             ready=lambda: self._app.archive.loaded is not None,
             mcp=self._mcp_http,
-            page=self._page_routes,
+            page=self._page,
             hook=DurableHooks(self._entrance).answer,
             seen=self._note_client,
         )
@@ -294,11 +294,11 @@ class Daemon:
         invited = f"{url}#code={self._visits.invite(fields | {'project': place.root})}"
         return True, msgspec.json.encode(PageResult(url=invited, valid_s=INVITATION_S))
 
-    def _page_routes(self) -> Routes:
+    def _page(self) -> Application:
         from ...sinks.page.app import Page
 
         port = PageCalls(self._app, self._calls, self._entrance)
-        return Page(port, self._visits, self._app.activity, seen=self._note_client).routes()
+        return Page(port, self._visits, self._app.activity, seen=self._note_client).app()
 
     async def status(self) -> StatusResult:
         """What ``subcog status`` shows."""

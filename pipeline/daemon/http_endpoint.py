@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from ..entrance.events import HOOK_EVENTS
 from .sockets import listen_on_the_same
 
 if TYPE_CHECKING:
-    from ...sinks.http.server import Hook, Http, Routes
+    from ...sinks.http.server import Application, Hook, Http, Routes
     from ...sinks.memories.repository import Archive
     from ...sinks.telemetry.metrics import Gauge, Metrics
 
@@ -184,6 +184,8 @@ MAX_BUFFERED = 100_000
 START_DELAY_S = 1.0
 # A port that another program has, or an earlier daemon for a moment, is tried again after so long.
 RETRY_S = 5.0
+# What failed otherwise too, twice as long after each failure, up to so long.
+MOST_RETRY_S = 300.0
 _log = logging.getLogger(__name__)
 
 
@@ -220,12 +222,20 @@ class SignalBuffer:
         self._buffered.clear()
 
 
+def _pauses() -> Iterator[float]:
+    """After how many seconds it is tried again each time."""
+    pause_s = RETRY_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, MOST_RETRY_S)
+
+
 class HttpEndpoint:
     """Listens as soon as it is made, and answers from the first connection on.
 
     A port that is in use is tried again until it is free. ``token`` is "" where none can be kept.
 
-    ``page`` makes the routes of the page, which look themselves after who comes in.
+    ``page`` makes the page, which looks itself after who comes in.
     ``hook`` answers a hook; ``seen`` is called for each request of a client.
     """
 
@@ -237,7 +247,7 @@ class HttpEndpoint:
         gauges: Callable[[], Mapping[str, Gauge]],
         ready: Callable[[], bool],
         mcp: LazyApp,
-        page: Callable[[], Routes],
+        page: Callable[[], Application],
         hook: Hook,
         seen: Callable[[], None],
     ) -> None:
@@ -247,6 +257,7 @@ class HttpEndpoint:
         self._page = page
         self._hook = hook
         self._seen = seen
+        self._counting: Metrics | None = None
         self._http: Http | None = None
         self._settings = settings
         self._paths = paths
@@ -273,29 +284,35 @@ class HttpEndpoint:
 
         The metrics come a moment later, and the server when somebody connects: what they import
         would hold up the first prompts, and most daemons are asked nothing over HTTP. Whatever
-        fails here ends HTTP alone.
+        fails here ends HTTP alone, which is tried again after a pause that grows.
         """
-        try:
-            await self._serve(signals)
-        except Exception as error:  # noqa: BLE001 - hooks and commands are served without HTTP
-            facts = {"error": type(error).__name__, "at": raised_at(error.__traceback__)}
-            _log.error("HTTP failed, and is not served until the next start", extra=facts)
-            signals.hand_over(lambda: None)
-            self._give_up()
-
-    async def _serve(self, signals: SignalBuffer) -> None:
         if not self._settings.enabled:
             signals.hand_over(lambda: None)
             return
         await anyio.sleep(START_DELAY_S)
-        metrics = await anyio.to_thread.run_sync(self._metrics)
-        signals.hand_over(metrics.watch)
+        for pause_s in _pauses():
+            try:
+                await self._serve(signals)
+                return
+            except Exception as error:  # noqa: BLE001 - hooks and commands are served without HTTP
+                facts = {"error": type(error).__name__, "at": raised_at(error.__traceback__)}
+                _log.error("HTTP failed, and is tried again", extra=facts | {"after_s": pause_s})
+                self._give_up()
+            await anyio.sleep(pause_s)
+            if self._stopped:
+                return
+            self._listening = self._listen()
+
+    async def _serve(self, signals: SignalBuffer) -> None:
+        if self._counting is None:
+            self._counting = await anyio.to_thread.run_sync(self._metrics)
+            signals.hand_over(self._counting.watch)
         try:
             listening = await self._wait_until_listening()
             await anyio.wait_readable(listening)
         except (anyio.ClosedResourceError, ValueError):  # stopped, now or before
             return
-        self._http = await anyio.to_thread.run_sync(self._server, listening, metrics)
+        self._http = await anyio.to_thread.run_sync(self._server, listening, self._counting)
         await self._http.serve()
 
     async def _wait_until_listening(self) -> socket.socket:
@@ -331,13 +348,14 @@ class HttpEndpoint:
         )
 
     def _server(self, listening: socket.socket, metrics: Metrics) -> Http:
-        from ...sinks.http.server import Http, open_routes
+        from ...sinks.http.server import Http, made_late, open_routes
         from ...sinks.telemetry.metrics import CONTENT_TYPE
 
         unguarded = open_routes(
             metrics=metrics.expose, metrics_type=CONTENT_TYPE, ready=self._ready
         )
-        return Http(listening, routes=[*unguarded, *self._guarded_routes(), *self._page()])
+        page = made_late("/ui", self._page)
+        return Http(listening, routes=[*unguarded, *self._guarded_routes(), page])
 
     def _guarded_routes(self) -> Routes:
         """The routes that need the token; none where it cannot be kept."""

@@ -61,6 +61,7 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
         entry["left_out"] = record.left_out
     if record.exc_info and record.exc_info[0]:
         entry["error"] = record.exc_info[0].__name__
+        entry["at"] = raised_at(record.exc_info[2])
     return entry
 
 

@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import urlsplit
 
+import anyio.to_thread
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -24,7 +25,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -38,9 +39,13 @@ MAX_CONNECTIONS = 512
 # Beyond so many a connection is closed unheard: each holds a descriptor of the daemon.
 MAX_OPEN = 600
 REQUEST_S = 10.0
-"""A connection is closed that asks for nothing for so long, also in the middle of its headers."""
+"""A connection is closed that asks for nothing for so long, also in the middle of its headers.
+
+One whose request has a body that is not there after that, at most twice as long.
+"""
 
 Routes = list[BaseRoute]
+Application = ASGIApp
 
 _ALLOWED_ORIGINS = ("127.0.0.1", "localhost", "::1")
 
@@ -72,7 +77,11 @@ class Http:
 
     async def serve(self) -> None:
         """Answer until ``stop`` is called."""
-        await self._server.serve(sockets=[self._listener])
+        try:
+            await self._server.serve(sockets=[self._listener])
+        finally:
+            for server in self._server.servers:  # still open where it failed
+                server.close()
 
     def stop(self) -> None:
         self._server.should_exit = True
@@ -96,6 +105,28 @@ def open_routes(
 def route(path: str, app: ASGIApp, middleware: Sequence[Middleware]) -> BaseRoute:
     """A route to an application of its own, whatever the method."""
     return Route(path, app, middleware=middleware)
+
+
+def made_late(path: str, make: Callable[[], Application]) -> BaseRoute:
+    """A route to all below ``path``, to what ``make`` makes when it is first asked for."""
+    return Mount(path, MadeLate(make))
+
+
+class MadeLate:
+    """An application that ``make`` makes when the first request comes, in another thread.
+
+    Where that fails, as for a module that cannot be imported, it is that request's error alone, and
+    the next one tries again.
+    """
+
+    def __init__(self, make: Callable[[], ASGIApp]) -> None:
+        self._make = make
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            self._app = await anyio.to_thread.run_sync(self._make)
+        await self._app(scope, receive, send)
 
 
 def guard(token: str) -> list[Middleware]:
@@ -179,11 +210,16 @@ class _Connection(H11Protocol):
 
     def _close_if_idle(self, last: object) -> None:
         """Close it unless a request is being answered, or was since ``last``."""
-        is_busy = self.cycle is not None and not self.cycle.response_complete
-        if self.cycle is last and not is_busy:
+        if self.cycle is last and not self._is_busy():
             self.transport.close()
         else:
             self._watch()
+
+    def _is_busy(self) -> bool:
+        """Whether it waits for our answer, and we do not wait for the rest of its request."""
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        return not self.cycle.more_body or self.flow.read_paused
 
 
 CLIENT_HEADER = "x-subcog-client"

@@ -278,7 +278,7 @@ class CaptureWriter:
                 return (self._settled(event, old, "stored"),)
             made_from = event.request.made_from
             if made_from is not None and await self._lifecycle.has_changed(old, made_from):
-                return (_declined(event, f"{memory_id} was changed since"),)
+                return (_declined(event, f"{memory_id} was changed since it was read"),)
             revised = replace(
                 old,
                 version=old.version + 1,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -16,14 +16,15 @@ from ...bus.results import (
     ForgetResult,
     MemoryResult,
     Result,
+    Undone,
     UndoResult,
     VotesResult,
 )
+from .bodies import body_of
 from .render import render
 from .screens import visit_of
 from .visits import PagePort, Refused
 
-MAX_BODY = 4_000_000
 _DONE = {
     "forget": "forgotten",
     "expire": "expired",
@@ -36,7 +37,10 @@ _DONE = {
 
 
 class Act(Struct, frozen=True, forbid_unknown_fields=True):
-    """What to do to ``ids``; the other fields are for those acts that need them."""
+    """What to do to ``ids``; the other fields are for those acts that need them.
+
+    ``version`` is the one to restore, and for an update the one that was read.
+    """
 
     do: Literal["forget", "expire", "restore", "update", "supersede", "keep", "bury", "undo"]
     ids: Annotated[tuple[str, ...], Meta(max_length=1000)]
@@ -62,8 +66,9 @@ class Acts:
 
     async def act(self, request: Request) -> Response:
         """Do it; the answer says what was done, and what of it can be undone."""
+        body = await body_of(request)
         try:
-            act = msgspec.json.decode(await body_of(request), type=Act)
+            act = msgspec.json.decode(body, type=Act)
         except (ValueError, RecursionError) as error:
             raise Refused(f"this is no change of a memory: {error}") from None
         fields = visit_of(request).fields
@@ -73,7 +78,7 @@ class Acts:
             raise Refused("no memory was chosen")
         if act.do in {"keep", "bury"}:
             await self._port.ask(fields, act.do, VotesResult, {"ids": act.ids})
-            done, failed = [*act.ids], list[str]()
+            done, failed = list(dict.fromkeys(act.ids)), list[str]()
         else:
             done, failed = await self._each(fields, act)
         if not done:
@@ -86,7 +91,7 @@ class Acts:
     async def _undo(self, fields: dict[str, str], act: Act) -> dict[str, object]:
         answer = await self._port.ask(fields, "undo", UndoResult, {"ids": act.ids})
         undone, failed = answer.undone, answer.failed
-        told = f"undone: {undone[0].what}" if len(undone) == 1 else f"undone: {_count(len(undone))}"
+        told = _taken_back(undone)
         if failed:
             told += f"; {len(failed)} not: {failed[0].reason}"
         return {
@@ -99,7 +104,7 @@ class Acts:
     async def _each(self, fields: dict[str, str], act: Act) -> tuple[list[str], list[str]]:
         """Do it to one after another: whose turn went well, and why the others' did not."""
         done, failed = [], []
-        for id_ in act.ids:
+        for id_ in dict.fromkeys(act.ids):
             try:
                 await self._one(fields, act, id_)
                 done.append(id_)
@@ -122,7 +127,7 @@ class Acts:
             case _:
                 tags = None if act.tags is None else act.tags.split()
                 given = {"text": act.text, "namespace": act.namespace, "tags": tags}
-                kind, params = CaptureResult, {"id": id_, **given}
+                kind, params = CaptureResult, {"id": id_, "version": act.version, **given}
         answer = await self._port.ask(fields, act.do, kind, params)
         if isinstance(answer, CaptureResult) and answer.outcome not in {"stored", "merged"}:
             raise Refused(answer.reason or f"it was {answer.outcome}")
@@ -133,20 +138,11 @@ class Acts:
         return HTMLResponse(render("findings.html", findings=findings))
 
 
+def _taken_back(undone: Sequence[Undone]) -> str:
+    if all(one.what == "forget" for one in undone):
+        return f"{_count(len(undone))} {'is' if len(undone) == 1 else 'are'} back"
+    return f"undone: {undone[0].what if len(undone) == 1 else _count(len(undone))}"
+
+
 def _count(memories: int) -> str:
     return "1 memory" if memories == 1 else f"{memories} memories"
-
-
-async def body_of(request: Request) -> bytes:
-    """The body of a request. Raises ``Refused`` where it is too large, and never holds more."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise Refused("the body must be application/json")
-    body = bytearray()
-    try:
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BODY:
-                raise Refused(f"that is more than {MAX_BODY:,} bytes")
-    except ClientDisconnect:
-        raise Refused("the request was cut off") from None
-    return bytes(body)

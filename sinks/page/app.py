@@ -22,13 +22,14 @@ from starlette.responses import (
     Response,
     StreamingResponse,
 )
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...bus.values import Scope as Owner
 from .activity import Activity, Entry
-from .acts import Acts, body_of
+from .acts import Acts
+from .bodies import body_of
 from .render import FOLDER, render
 from .screens import SCREENS, Screens, named_by_id, summaries_of, visit_of
 from .visits import PagePort, Refused, Visit, Visits
@@ -37,6 +38,8 @@ ALIVE_S = 15.0
 """A stream says so often that it is alive, where nothing happens."""
 RETRY_MS = 2000
 COOKIE = "subcog_ui"
+MAX_INVITATION = 1024
+"""Whoever may not come in yet sends so many bytes at most."""
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -76,8 +79,8 @@ class Page:
         self._seen = seen
         self._screens = Screens(port, activity)
 
-    def routes(self) -> list[BaseRoute]:
-        """The way to all of it."""
+    def app(self) -> ASGIApp:
+        """All of it, to be mounted at ``/ui``."""
         inside = [
             *self._screens.routes,
             *Acts(self._port).routes,
@@ -90,17 +93,17 @@ class Page:
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
             Mount("/{visit}", routes=inside, middleware=[door]),
         ]
-        app = Starlette(
+        return Starlette(
             routes=routes,
             middleware=[Middleware(Protected)],
             exception_handlers={Refused: self._refused},
         )
-        return [Mount("/ui", app)]
 
     async def enter(self, request: Request) -> Response:
         """Trade an invitation for a visit."""
+        body = await body_of(request, limit=MAX_INVITATION)
         try:
-            code = msgspec.json.decode(await body_of(request), type=dict[str, str])["code"]
+            code = msgspec.json.decode(body, type=dict[str, str])["code"]
         except (ValueError, KeyError, RecursionError):
             raise Refused("no code was sent") from None
         visit = self._visits.enter(code)

@@ -80,12 +80,14 @@ class SessionLine(Struct, frozen=True):
 
 
 def asked_by(request: Request) -> Asked:
-    """The filters of a request."""
+    """The filters of a request. Raises ``Refused`` for a choice that there is not."""
     known = {
         name: value.strip()
         for name, value in request.query_params.items()
         if name in Asked.__struct_fields__
     }
+    if (which := known.get("which", "")) not in WHICH:
+        raise Refused(f"which={which}: there is no such choice")
     return Asked(**known)
 
 

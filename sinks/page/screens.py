@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -32,6 +33,7 @@ from ...bus.sessions import (
 )
 from ...bus.values import NAMESPACES
 from .activity import Activity, Entry, MomentSeen, PromptSeen, latency_of
+from .bodies import body_of
 from .listings import (
     WHICH,
     Asked,
@@ -51,6 +53,7 @@ MAX_FOUND = 100
 MAX_LISTED = 1000
 MAX_SESSIONS = 300
 SHOWN_ENTRIES = 50
+IN_PARTS = ("memories", "review")
 T = TypeVar("T", bound=Result)
 
 
@@ -91,7 +94,7 @@ class Screens:
             Route("/review", self.review),
             Route("/sessions", self.sessions),
             Route("/sessions/{id:path}", self.session),
-            Route("/try", self.rehearse),
+            Route("/try", self.rehearse, methods=["GET", "POST"]),
             Route("/health", self.health),
             Route("/team", self.team),
         ]
@@ -118,7 +121,7 @@ class Screens:
             found = await self._found(visit, asked)
             told, after = f"{len(found)} found, best first", None
         elif asked.which == "stale":
-            found, looked_at, after = await self._stale(visit, asked.after)
+            found, looked_at, after = await self._stale(visit, asked)
             told = f"{len(found)} of the {looked_at} looked at here"
         else:
             listed = await self._ask(visit, "list", ListResult, limit=PER_PAGE, **asked.params())
@@ -143,16 +146,31 @@ class Screens:
         if "namespace" in filters:
             given["namespace"] = filters.pop("namespace")
         found = (await self._ask(visit, "recall", RecallResult, **given)).memories
-        if filters:
-            ids = [memory.id for memory in found]
-            let = await self._ask(visit, "list", ListResult, ids=ids, limit=MAX_FOUND, **filters)
-            held = {memory.id for memory in let.memories}
-            found = tuple(memory for memory in found if memory.id in held)
-        return [listing(memory, note=f"relevance {memory.score:.2f}") for memory in found]
+        held = await self._let_through(visit, [memory.id for memory in found], filters)
+        if asked.which == "stale" and held:
+            page = await self._ask(visit, "stale", StalePage, ids=[*held])
+            held = {memory.id for memory in page.memories}
+        return [
+            listing(memory, note=f"relevance {memory.score:.2f}")
+            for memory in found
+            if memory.id in held
+        ]
 
-    async def _stale(self, visit: Visit, after: str) -> tuple[list[Listing], int, str | None]:
-        page = await self._ask(visit, "stale", StalePage, after=after)
-        return [*map(stale_listing, page.memories)], page.looked_at, page.next
+    async def _stale(self, visit: Visit, asked: Asked) -> tuple[list[Listing], int, str | None]:
+        page = await self._ask(visit, "stale", StalePage, after=asked.after)
+        filters = {name: value for name, value in asked.params().items() if name != "after"}
+        held = await self._let_through(visit, [memory.id for memory in page.memories], filters)
+        found = [stale_listing(memory) for memory in page.memories if memory.id in held]
+        return found, page.looked_at, page.next
+
+    async def _let_through(
+        self, visit: Visit, ids: list[str], filters: Mapping[str, object]
+    ) -> set[str]:
+        """Those of ``ids`` that the ``filters`` of a list let through."""
+        if not (ids and filters):
+            return {*ids}
+        let = await self._ask(visit, "list", ListResult, ids=ids, limit=MAX_FOUND, **filters)
+        return {memory.id for memory in let.memories}
 
     async def memory(self, request: Request) -> Response:
         visit, id_ = visit_of(request), request.path_params["id"]
@@ -202,8 +220,9 @@ class Screens:
     # --- the rest --------------------------------------------------------------------------------
 
     async def rehearse(self, request: Request) -> Response:
-        """What would be injected for a prompt."""
-        visit, query = visit_of(request), request.query_params.get("q", "").strip()
+        """What would be injected for a prompt; to the script, which posts it, that part alone."""
+        visit, is_posted = visit_of(request), request.method == "POST"
+        query = await _posted(request) if is_posted else request.query_params.get("q", "").strip()
         answer = await self._ask(visit, "explain", ExplainResult, text=query) if query else None
         unfetched = _unfetched(answer.inject.verdicts) if answer else ()
         facts: dict[str, object] = {
@@ -212,7 +231,7 @@ class Screens:
             "intent": (answer.classify.intent_type if answer else None) or "",
             "summaries": await summaries_of(self._port, visit, unfetched),
         }
-        return self._answer(request, "try", facts)
+        return self._answer(request, "try", facts, is_part=is_posted)
 
     async def health(self, request: Request) -> Response:
         visit = visit_of(request)
@@ -240,11 +259,17 @@ class Screens:
         return await self._port.ask(visit.fields, call, kind, params)
 
     def _answer(
-        self, request: Request, name: str, facts: dict[str, object], *, template: str = ""
+        self,
+        request: Request,
+        name: str,
+        facts: dict[str, object],
+        *,
+        template: str = "",
+        is_part: bool = False,
     ) -> Response:
         """The screen ``name``, or the part of it that changes where the script asks for that."""
         template = template or name
-        if "part" in request.query_params:
+        if is_part or ("part" in request.query_params and template in IN_PARTS):
             path = visit_of(request).path
             return HTMLResponse(render(f"{template}_part.html", path=path, **facts))
         return HTMLResponse(self.page(request, name, f"{template}.html", facts))
@@ -265,6 +290,14 @@ class Screens:
 
 async def _first(request: Request) -> Response:
     return RedirectResponse(f"{visit_of(request).path}{SCREENS[0].name}")
+
+
+async def _posted(request: Request) -> str:
+    body = await body_of(request)
+    try:
+        return msgspec.json.decode(body, type=dict[str, str])["q"].strip()
+    except (ValueError, KeyError, RecursionError):
+        raise Refused("no prompt was sent") from None
 
 
 def visit_of(request: Request) -> Visit:

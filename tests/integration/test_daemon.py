@@ -236,9 +236,41 @@ def test_an_http_side_that_cannot_be_imported_costs_neither_hooks_nor_commands(h
     with pytest.raises((urllib.error.URLError, ConnectionError)):
         urllib.request.urlopen(house.ask("status")["metrics_url"], timeout=PATIENCE_S)
     eventually(lambda: house.ask("status")["metrics_url"] is None)
+    (broken / "uvicorn.py").unlink()
     house.capture("Deployments go through ArgoCD")
     assert "ArgoCD" in house.context("how do we deploy?")
     assert house.pid() == pid
-    assert "HTTP failed, and is not served until the next start" in [
-        entry["what"] for entry in house.log()
-    ]
+    assert "HTTP failed, and is tried again" in [entry["what"] for entry in house.log()]
+    # As soon as it can be imported, it is served.
+    eventually(lambda: _is_healthy(house))
+    assert house.pid() == pid
+
+
+def _is_healthy(house):
+    url = house.ask("status")["metrics_url"]
+    if url is None:
+        return False
+    try:
+        answer = urllib.request.urlopen(url.replace("metrics", "healthz"), timeout=PATIENCE_S)
+    except (urllib.error.URLError, ConnectionError):
+        return False
+    with answer:
+        return answer.status == 200
+
+
+def test_a_page_that_cannot_be_imported_costs_its_own_requests_alone(house):
+    broken = house.root / "broken"
+    broken.mkdir()
+    (broken / "jinja2.py").write_text("raise RuntimeError")
+    house.start(PYTHONPATH=str(broken))
+    url = house.ask("status")["metrics_url"]
+    page = url.replace("metrics", "ui/")
+    with pytest.raises(urllib.error.HTTPError, match="500") as failed:
+        urllib.request.urlopen(page, timeout=PATIENCE_S)
+    failed.value.close()
+    eventually(lambda: _is_healthy(house))
+    [entry] = [entry for entry in house.log() if entry.get("error") == "RuntimeError"]
+    assert entry["at"] == "jinja2.py:1"
+    (broken / "jinja2.py").unlink()
+    with urllib.request.urlopen(page, timeout=PATIENCE_S) as answer:
+        assert b"subcog" in answer.read()

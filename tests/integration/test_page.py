@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -330,7 +331,7 @@ def test_what_was_forgotten_in_bulk_comes_back_whole(visitor):
     visitor.told("3 memories forgotten")
     assert visitor.house.ask("list", "--limit", "1000")["total"] == before - 3
     page.locator("#toast .undo").click()
-    visitor.told("undone: 3 memories")
+    visitor.told("3 memories are back")
     page.locator("#results .item", has_text="Bulk fact 2").wait_for()
     assert visitor.house.ask("list", "--limit", "1000")["total"] == before
 
@@ -378,6 +379,43 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(visitor):
     visitor.trouble.clear()
 
 
+def test_an_edit_takes_nothing_back_that_another_tab_wrote(visitor):
+    one = kept(visitor.house, "The ferry leaves at nine")
+    first, second = visitor.go(f"memory/{one}"), visitor.tab(f"memory/{one}")
+    for page, field, words in (
+        (first, "#edit textarea", "The ferry leaves at ten"),
+        (second, "#edit input[name=tags]", "harbour"),
+    ):
+        page.bring_to_front()
+        page.keyboard.press("e")
+        page.locator(field).fill(words)
+        page.locator("#edit button").click()
+        page.locator("#toast .told", has_text="change").wait_for()
+    assert "was changed since it was read" in second.locator("#toast").inner_text()
+    assert second.locator("#edit input[name=tags]").input_value() == "harbour"
+    now = visitor.house.ask("get", one)
+    assert (now["content"], now["tags"]) == ("The ferry leaves at ten", [])
+
+
+def test_filters_hold_for_memories_whose_code_changed_too(visitor):
+    house = visitor.house
+    code = house.project / "gauge.py"
+    code.write_text("def read_gauge():\n    return 1\n")
+    names = {}
+    for namespace in ("learnings", "gotchas"):
+        text = f"{namespace.title()}: read_gauge in gauge.py is called twice"
+        names[namespace] = house.capture(text, "--namespace", namespace)["id"]
+    eventually(lambda: house.ask("stale")["compared"] >= 2)
+    code.write_text("def read_gauge():\n    return 2\n")
+    eventually(lambda: len(house.ask("stale")["memories"]) >= 2)
+    for asked in ("which=stale&namespace=gotchas", "which=stale&q=read_gauge&namespace=gotchas"):
+        items = visitor.go(f"memories?{asked}").locator("#results .item")
+        assert [item.get_attribute("data-id") for item in items.all()] == [names["gotchas"]]
+    assert visitor.go("memories?which=stale&q=argon2id").locator("#results .item").count() == 0
+    assert "no such choice" in visitor.go("memories?which=nope").locator("main").inner_text()
+    assert visitor.trouble.pop().startswith("Failed to load resource")  # a refusal is a refusal
+
+
 def test_a_list_in_another_tab_follows(visitor):
     one = kept(visitor.house, "Two tabs look at the staging cluster in Frankfurt")
     page, other = visitor.go("memories?q=staging+cluster"), visitor.tab("memories")
@@ -405,7 +443,7 @@ def test_what_was_kept_by_itself_is_reviewed_with_one_key_each(visitor):
     visitor.told("1 memory forgotten")
     assert int(page.locator("#left").inner_text()) == left - 2
     page.keyboard.press("u")
-    visitor.told("undone: forget")
+    visitor.told("1 memory is back")
     page.keyboard.press("u")
     visitor.told("undone: keep")
     assert int(page.locator("#left").inner_text()) == left
@@ -425,17 +463,83 @@ def test_what_was_kept_by_itself_is_reviewed_with_one_key_each(visitor):
     assert int(page.locator("#left").inner_text()) == left - 1
 
 
-def test_the_queue_goes_on_beyond_its_first_page_and_ends(chromium, house, tmp_path):
+def decided(house, tmp_path, names):
+    """Another project, in which an agent decided something for each of ``names``."""
     many = House(tmp_path)
     many.env = house.env | {"CLAUDE_PROJECT_DIR": str(many.project)}
     session = Transcript(many, "long")
     session.say("Write down what you have decided.")
-    names = [f"{one}{two}" for one in CITIES for two in ("North", "South", "East", "West")]
     session.answer(
         "\n".join(f"**Decision**: the node {name} runs in its own zone" for name in names)
     )
     session.hook("Stop")
-    eventually(lambda: many.ask("list", "--unreviewed")["total"] >= 60)
+    eventually(lambda: many.ask("list", "--unreviewed")["total"] >= len(names) - 4)
+    return many
+
+
+@pytest.mark.parametrize("leave", ["by key", "at once"])
+def test_what_was_done_in_review_is_done_also_where_it_is_left(chromium, house, tmp_path, leave):
+    many = decided(house, tmp_path, CITIES)
+    visitor = Visitor(chromium, many)
+    page = visitor.go("review")
+    slow = """
+      const real = window.fetch;
+      const pause = () => new Promise((done) => setTimeout(done, 300));
+      window.fetch = (...asked) => pause().then(() => real(...asked));
+    """
+    if leave == "by key":
+        page.evaluate(slow)
+    before = many.ask("list", "--unreviewed")["total"]
+    gone = [item.get_attribute("data-id") for item in page.locator("#queue .item").all()[:6]]
+    press = """
+      for (const key of "ffffff")
+        document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+    """
+    go = f"location.assign('{visitor.base}now')" if leave == "at once" else ""
+    page.evaluate(press + go)
+    if leave == "by key":
+        page.keyboard.press("1")
+    page.wait_for_url("**/now")
+    eventually(lambda: many.ask("list", "--unreviewed")["total"] == before - len(gone))
+    page.keyboard.press("u")
+    visitor.told("1 memory is back")
+    visitor.context.close()
+
+
+def test_a_key_that_is_held_acts_once(chromium, house, tmp_path):
+    many = decided(house, tmp_path, CITIES)
+    visitor = Visitor(chromium, many)
+    page = visitor.go("review")
+    left = int(page.locator("#left").inner_text())
+    for _ in range(5):
+        page.keyboard.down("f")  # all but the first are repeats
+    page.keyboard.up("f")
+    visitor.told("1 memory forgotten")
+    assert int(page.locator("#left").inner_text()) == left - 1
+    assert many.ask("list", "--unreviewed")["total"] == left - 1
+    visitor.context.close()
+
+
+def test_undo_can_be_tried_again_and_on_another_screen(visitor):
+    one = kept(visitor.house, "The raven is on the roof of the annex")
+    page = visitor.go(f"memory/{one}")
+    page.get_by_role("button", name="Forget").click()
+    visitor.told("1 memory forgotten")
+    page = visitor.go("now")
+    page.route("**/act", lambda route: route.abort())
+    page.keyboard.press("u")
+    visitor.told("the daemon does not answer")
+    page.unroute("**/act")
+    page.keyboard.press("u")
+    visitor.told("1 memory is back")
+    assert visitor.trouble.pop().startswith("Failed to load resource")
+    page.keyboard.press("u")
+    visitor.told("nothing was changed on this page within the last minute")
+
+
+def test_the_queue_goes_on_beyond_its_first_page_and_ends(chromium, house, tmp_path):
+    names = [f"{one}{two}" for one in CITIES for two in ("North", "South", "East", "West")]
+    many = decided(house, tmp_path, names)
     visitor = Visitor(chromium, many)
     page = visitor.go("review")
     total = int(page.locator("#left").inner_text())
@@ -471,9 +575,19 @@ def test_what_would_be_injected_is_what_is_injected(visitor):
     page.locator("#q").fill(WHY)
     page.get_by_role("button", name="Show").click()
     shown = page.locator("#answer pre").inner_text()
+    assert page.url.endswith("/try")  # a prompt is in no address, and in no history
     assert shown.strip() == visitor.house.context(WHY, "tried").strip()
     page = visitor.go("try?q=hello")
     assert "Nothing would be injected" in page.locator("#answer").inner_text()
+
+
+def test_a_prompt_of_any_size_can_be_tried(visitor):
+    page = visitor.go("try")
+    long = f"{WHY}\n" + "Zeile größer als üblich\n" * 6000
+    page.locator("#q").evaluate("(element, text) => { element.value = text; }", long)
+    page.get_by_role("button", name="Show").click()
+    page.locator("#answer h2").first.wait_for()
+    assert WHY in page.locator("#q").input_value()
 
 
 def test_health_says_what_the_doctor_says(visitor):
@@ -680,6 +794,42 @@ def test_what_is_no_act_is_refused_in_a_sentence(raw, body):
     assert json.loads(text)["error"]
 
 
+def test_a_screen_without_a_part_is_shown_whole(raw):
+    for screen in ("now", "try", "health", "sessions"):
+        status, _, text = raw.send("GET", f"{raw.path}{screen}?part=1")
+        assert (status, "<html" in text) == (200, True), screen
+
+
+def test_an_act_is_held_to_what_the_command_line_takes(house, raw):
+    one = kept(house, "The walrus rests on the pier")
+
+    def act(**fields):
+        status, _, text = raw.send("POST", f"{raw.path}act", json.dumps(fields))
+        return status, json.loads(text)
+
+    status, said = act(do="update", ids=[one], namespace="zz")
+    assert (status, "no such namespace" in said["error"]) == (409, True)
+    assert act(do="keep", ids=[one, one, one])[1]["told"] == "1 memory kept"
+    assert act(do="forget", ids=[one, one])[1]["told"] == "1 memory forgotten"
+    assert act(do="undo", ids=[one])[1]["told"] == "1 memory is back"
+    assert "was forgotten" in act(do="keep", ids=[one])[1]["error"]
+    much = '{"do":"undo","ids":["' + "x" * 4_100_000 + '"]}'
+    refused = json.loads(raw.send("POST", f"{raw.path}act", much)[2])["error"]
+    assert refused == "that is more than 4,000,000 bytes"
+
+
+def test_who_is_not_invited_sends_little_and_not_for_long(raw):
+    much = json.dumps({"code": "x" * 2000})
+    status, _, text = raw.send("POST", "/ui/enter", much, Cookie=None)
+    assert (status, "1,024 bytes" in text) == (409, True)
+    head = f"POST /ui/enter HTTP/1.1\r\nHost: {raw.host}\r\nContent-Type: application/json\r\n"
+    host, port = raw.host.split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as client:
+        client.sendall(f"{head}Content-Length: 900\r\n\r\n{{".encode())
+        while client.recv(1024):  # it ends, although the rest never comes
+            pass
+
+
 def test_too_much_is_refused_and_a_path_leads_nowhere_else(raw):
     much = '{"do":"undo","ids":["' + "x" * 4_100_000 + '"]}'
     assert raw.send("POST", f"{raw.path}act", much)[0] == 409
@@ -706,6 +856,8 @@ def test_a_visit_ends_with_the_daemon_and_says_so(chromium, tmp_path):
     try:
         one = kept(house, "The page outlives its daemon")
         visitor = Visitor(chromium, house, viewport={"width": 800, "height": 600})
+        watching = visitor.tab("now")
+        listing = visitor.tab("memories")
         page = visitor.go(f"memory/{one}")
         house.ask("daemon", "stop")
         page.get_by_role("button", name="Keep").click()
@@ -715,6 +867,10 @@ def test_a_visit_ends_with_the_daemon_and_says_so(chromium, tmp_path):
         eventually(partial(_answers, house))
         page.get_by_role("button", name="Keep").click()
         visitor.told("this page has expired")
+        watching.bring_to_front()
+        watching.locator("#live-state", has_text="this page has expired").wait_for()
+        listing.bring_to_front()
+        listing.locator("#toast .told", has_text="this page has expired").wait_for()
         visitor.context.close()
     finally:
         house.close()

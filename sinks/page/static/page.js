@@ -4,6 +4,10 @@
 const { path, screen } = document.body.dataset;
 const UNDO_MS = 60_000;
 const TYPING_MS = 40;
+const ASK_MS = 10_000;
+const RETRY_MS = 5000; // until what happens is asked for again after a refusal
+const KEPT_CHARS = 16_000; // a browser sends 64 kB at most for a page that was left
+const REPEATED = ["j", "ArrowDown", "ArrowUp"]; // what a key that is held does again
 const WRITING = "input:not([type=checkbox]), textarea, select";
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -11,14 +15,12 @@ const $$ = (selector, within = document) => [...within.querySelectorAll(selector
 // --- telling ------------------------------------------------------------------------------------
 
 const toast = $("#toast");
-let undoable = []; // what can be taken back, the last at the end: ids, and until when
 let fading = 0;
 
 function tell(text, { undo = [], failed = false } = {}) {
   $(".told", toast).textContent = text;
   toast.classList.toggle("failed", failed);
   $(".undo", toast).hidden = undo.length === 0;
-  if (undo.length) undoable.push({ ids: undo, until: Date.now() + UNDO_MS });
   toast.hidden = false;
   clearTimeout(fading);
   fading = setTimeout(() => { toast.hidden = true; }, UNDO_MS);
@@ -40,16 +42,26 @@ function tellFromBefore() {
 
 // --- acts ---------------------------------------------------------------------------------------
 
-let posting = Promise.resolve(); // what is done one after another, behind the person's back
+let posting = Promise.resolve(); // ends when all acts are answered
+let pending = 0; // so many are not answered yet
+let failures = 0;
+const unsent = []; // acts that wait for the one before them
 
-async function post(name, body) {
+// What is short enough is sent to its end, also where the page is left meanwhile.
+function request(name, body) {
+  const text = JSON.stringify(body);
+  return fetch(`${path}${name}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: text,
+    keepalive: text.length < KEPT_CHARS,
+  });
+}
+
+async function post(name, body = {}) {
   let answer;
   try {
-    answer = await fetch(`${path}${name}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body ?? {}),
-    });
+    answer = await request(name, body);
   } catch {
     throw new Error("the daemon does not answer; `subcog ui` starts it and opens a new page");
   }
@@ -88,12 +100,30 @@ function goBackTo(place) {
   found?.focus();
 }
 
+// What can be taken back, the last at the end: ids, and until when. It outlives the screen.
+const UNDOABLE = `undoable ${path}`;
+const undoable = () => JSON.parse(sessionStorage.getItem(UNDOABLE) ?? "[]").filter(({ until }) => until > Date.now());
+
+function noteUndoable(ids, until = Date.now() + UNDO_MS) {
+  if (ids.length) sessionStorage.setItem(UNDOABLE, JSON.stringify([...undoable(), { ids, until }]));
+}
+
 // Does `act`, and tells what came of it. Returns the answer, or null where it did not go well.
 async function perform(act, then = "") {
+  pending += 1;
+  const done = ask(act, then);
+  posting = Promise.all([posting, done]);
+  const said = await done;
+  pending -= 1;
+  return said;
+}
+
+async function ask(act, then) {
   try {
     const answer = await post("act", act);
     const said = await answer.json();
     if (!answer.ok) throw new Error(said.error);
+    noteUndoable(said.undo);
     if (then === "here" || then === "memories") {
       tellThere(said.told, { undo: said.undo, place: whereIs(document.activeElement) });
       location.assign(then === "here" ? location.href : `${path}memories`);
@@ -103,6 +133,7 @@ async function perform(act, then = "") {
     }
     return said;
   } catch (error) {
+    failures += 1;
     tell(error.message, { failed: true });
     return null;
   }
@@ -110,12 +141,32 @@ async function perform(act, then = "") {
 
 async function undo() {
   await posting;
-  const last = undoable.pop();
-  if (!last || last.until < Date.now()) return tell("nothing was changed within the last minute");
-  const then = results || queue ? "" : "here";
+  const known = undoable();
+  const last = known.pop();
+  if (!last) return tell("nothing was changed on this page within the last minute");
+  sessionStorage.setItem(UNDOABLE, JSON.stringify(known));
+  const isShown = results || (queue && last.ids.every((id) => taken.some((item) => item.dataset.id === id)));
+  const then = isShown ? "" : "here";
   const said = await perform({ do: "undo", ids: last.ids }, then);
+  if (!said) noteUndoable(last.ids, last.until);
   if (!said || then) return undefined;
   return queue ? putBack(said.now) : refresh();
+}
+
+// Goes to another screen once what was done is answered; where some of it failed, it is to be seen.
+async function leaveFor(address) {
+  const before = failures;
+  if (pending) tell("finishing what was done…");
+  await posting;
+  if (failures === before) location.assign(address);
+}
+
+// Where the page is left all the same, what waits is sent at once.
+function sendTheRest() {
+  for (const act of unsent.splice(0)) {
+    request("act", act).catch(() => {});
+    noteUndoable(act.ids);
+  }
 }
 
 function actOf(button) {
@@ -140,7 +191,8 @@ async function pressed(button) {
 }
 
 async function submitted(form) {
-  const act = { do: form.dataset.do, ids: [form.dataset.id], ...Object.fromEntries(new FormData(form)) };
+  const { version } = form.dataset; // the one that is read here: where it is another meanwhile, that is told
+  const act = { do: form.dataset.do, ids: [form.dataset.id], ...Object.fromEntries(new FormData(form)), ...(version ? { version: Number(version) } : {}) };
   const item = form.closest(".review > .item");
   if (item) return settle(item, act);
   await perform(act, form.dataset.then);
@@ -173,10 +225,11 @@ async function show(address) {
     const text = await answer.text();
     if (answer.ok) replaceResults(text);
     else tell(answer.status === 401 ? text : "that cannot be searched for", { failed: true });
-    results.setAttribute("aria-busy", "false");
   } catch (error) {
-    if (error.name !== "AbortError") tell("the daemon does not answer", { failed: true });
+    if (error.name === "AbortError") return; // a later question is being answered
+    tell("the daemon does not answer", { failed: true });
   }
+  results.setAttribute("aria-busy", "false");
 }
 
 async function refresh() {
@@ -206,6 +259,20 @@ function searchWhileTyping(form) {
   form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); search(); });
 }
 
+// What would be injected is posted, so that a prompt of any size can be tried, and none is in the history.
+async function rehearse(form) {
+  const into = $("#answer");
+  into.setAttribute("aria-busy", "true");
+  try {
+    const answer = await post("try", Object.fromEntries(new FormData(form)));
+    if (answer.ok) into.innerHTML = await answer.text();
+    else tell((await answer.json()).error, { failed: true });
+  } catch (error) {
+    tell(error.message, { failed: true });
+  }
+  into.setAttribute("aria-busy", "false");
+}
+
 // --- review -------------------------------------------------------------------------------------
 
 const queue = $("#queue");
@@ -225,13 +292,26 @@ function settle(item, act) {
   item.remove();
   countLeft(-1);
   if (after?.classList.contains("item")) choose(after);
+  settleNext(item, act);
+  more();
+}
+
+function settleNext(item, act) {
+  unsent.push(act);
+  pending += 1;
   posting = posting.then(async () => {
-    if (await perform(act)) return;
+    pending -= 1;
+    const at = unsent.indexOf(act);
+    if (at < 0) return; // sent when the page was left
+    unsent.splice(at, 1);
+    pending += 1;
+    const said = await ask(act, "");
+    pending -= 1;
+    if (said) return;
     queue.prepend(item);
     countLeft(1);
     choose(item);
   });
-  more();
 }
 
 // `now` has the ids of what was undone: a forgotten memory comes back under another one.
@@ -240,6 +320,7 @@ function putBack(now) {
     taken.splice(taken.indexOf(item), 1);
     const id = now[item.dataset.id];
     for (const each of [item, $("form", item)]) each.dataset.id = id;
+    delete $("form", item).dataset.version; // another one by now
     $(".facts a", item).href = `${path}memory/${id}`;
     queue.prepend(item);
     countLeft(1);
@@ -310,7 +391,7 @@ function onItem(name) {
 const KEYS = {
   "/": () => {
     const search = $("#q");
-    if (!search) return location.assign(`${path}memories`);
+    if (!search) return leaveFor(`${path}memories`);
     opening(search);
     return search.focus();
   },
@@ -370,7 +451,7 @@ function typed(event) {
   const does = link ? () => link.click() : KEYS[event.key];
   if (!does) return;
   event.preventDefault();
-  does();
+  if (!event.repeat || REPEATED.includes(event.key)) does();
 }
 
 // --- live ---------------------------------------------------------------------------------------
@@ -398,12 +479,28 @@ function watch() {
   let source = null;
   const state = $("#live-state");
   const say = (text) => { if (state && state.textContent !== text) state.textContent = text; };
+  // A browser asks again where nobody answers, but not where it is refused.
+  const refused = async () => {
+    source = null;
+    const answer = await fetch(`${path}live`, { signal: AbortSignal.timeout(ASK_MS) }).catch(() => null);
+    if (answer?.status === 401) {
+      const text = await answer.text();
+      if (state) say(text);
+      else tell(text, { failed: true });
+      return;
+    }
+    answer?.body?.cancel();
+    setTimeout(turn, RETRY_MS);
+  };
   const turn = () => {
     if (document.hidden === !source) return;
     if (document.hidden) { source.close(); source = null; return; }
     source = new EventSource(`${path}live?after=${last}`);
     source.onopen = () => say("");
-    source.onerror = () => say("Not connected; trying again.");
+    source.onerror = () => {
+      say("Not connected; trying again.");
+      if (source?.readyState === EventSource.CLOSED) refused();
+    };
     for (const kind of ["prompt", "moment", "capture", "forgotten"]) source.addEventListener(kind, arrived);
   };
   document.addEventListener("visibilitychange", turn);
@@ -422,6 +519,20 @@ document.addEventListener("click", (event) => {
   else if (button.classList.contains("cancel")) close(button.form);
   else if ("edit" in button.dataset) edit(button.closest(".item"));
   else if (button.dataset.do) pressed(button);
+});
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || !pending || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  leaveFor(link.href);
+});
+addEventListener("beforeunload", (event) => {
+  if (JSON.stringify(unsent).length >= KEPT_CHARS) event.preventDefault();
+});
+addEventListener("pagehide", sendTheRest);
+$("#rehearsal")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  rehearse(event.target);
 });
 document.addEventListener("submit", (event) => {
   if (!event.target.dataset.do) return;

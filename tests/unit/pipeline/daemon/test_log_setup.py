@@ -75,7 +75,7 @@ def test_a_library_whose_name_begins_like_ours_is_still_a_library():
     assert "hunter2" not in JsonLines().format(record("subcogitate", PLANTED))
 
 
-def test_of_an_exception_there_is_its_kind_alone():
+def test_of_an_exception_there_are_its_kind_and_place_alone():
     try:
         raise ValueError(PLANTED)
     except ValueError:
@@ -83,6 +83,7 @@ def test_of_an_exception_there_is_its_kind_alone():
     for form in (JsonLines, ConsoleLines):
         line = form().format(said)
         assert "ValueError" in line
+        assert "test_log_setup.py:" in line
         assert "hunter2" not in line
 
 
