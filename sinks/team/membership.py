@@ -155,9 +155,7 @@ def drop_empty(connection: DuckDBPyConnection, scopes: Collection[Scope]) -> Non
     )
 
 
-def mark_backfilled(
-    connection: DuckDBPyConnection, scopes: Sequence[Scope] | None = None
-) -> None:
+def mark_backfilled(connection: DuckDBPyConnection, scopes: Sequence[Scope] | None = None) -> None:
     """Note that those scopes, or all, need no backfill from the feed's beginning."""
     named = None if scopes is None else list(map(str, scopes))
     connection.execute(
