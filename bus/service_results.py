@@ -284,7 +284,9 @@ class NotJoined(Result, frozen=True, kw_only=True):
 class TeamStatusResult(Result, frozen=True, kw_only=True):
     """``team-status``: what this machine knows. Counts are since the daemon started.
 
-    ``remaining`` is how many changes are still to be received, None while nobody knows.
+    ``remaining`` is how many changes are still to be received, None while nobody knows, and
+    ``fetching`` how many projects whose earlier changes are. ``skipped`` were not used here or not
+    sent, ``refused`` were not taken by the server.
     ``polling``: a connection pool lets no wake-up through. ``answer_s`` is how long the server
     takes to answer, None where it is not asked. ``authors_alone`` forget what they wrote, else
     anyone forgets anything. The defaults are those of ``NotJoined``, which has the first two fields
@@ -310,7 +312,9 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
     received: int = 0
     conflicts: int = 0
     skipped: int = 0
+    refused: int = 0
     remaining: int | None = None
+    fetching: int = 0
     members: tuple[str, ...] = ()
     projects: tuple[SharedProject, ...] = ()
     organisation: Presence = Presence()

@@ -52,7 +52,7 @@ redacted = _signals.signal(
 )
 synced = _signals.signal(
     "synced",
-    doc="Changes were sent to or received from the team. sent, received, conflicts, skipped.",
+    doc="Changes went to or came from the team. sent, received, conflicts, skipped, refused.",
 )
 
 ALL: tuple[NamedSignal, ...] = (

@@ -18,6 +18,7 @@ from subcog.sinks.team.protocol import (
     Changes,
     Cursor,
     ForgetRefused,
+    Locked,
     Project,
     QuotaExceeded,
     TeamUnavailable,
@@ -43,6 +44,7 @@ class FakeTeam:
         self.bells: set[anyio.Event] = set()
         self.is_down = False
         self.refuses: set[str] = set()
+        self.locked: set[str] = set()
         self.fails_to_forget: dict[str, Exception] = {}
         self.takes = 1_000_000  # of each member
         self.authors_alone = False
@@ -100,6 +102,8 @@ class FakeServer:
         await self._call("put")
         if any(row.memory.id in self.team.refuses for row in rows):
             raise ValueError("refused")
+        if self.team.locked & {row.memory.id for row in rows}:
+            raise Locked("locked", "somebody holds it")
         if self.team.takes < len(rows):
             raise QuotaExceeded("quota", "used up")
         self.team.takes -= len(rows)
@@ -113,6 +117,10 @@ class FakeServer:
         self.team.versions[key] = (row, self.member)
         self.team.note(memory.scope, *key)
         return True
+
+    async def locked(self, ids: Sequence[str]) -> frozenset[str]:
+        await self._call("locked")
+        return frozenset(ids) & self.team.locked
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         await self._call("forget")

@@ -278,7 +278,9 @@ class TeamCalls:
             received=state.received if state else 0,
             conflicts=state.conflicts if state else 0,
             skipped=state.skipped if state else 0,
+            refused=state.refused if state else 0,
             remaining=state.remaining if state else None,
+            fetching=state.fetching if state else 0,
             members=state.about.members if state and state.about else (),
             projects=await self._projects(replica, organisation, counts),
             organisation=Presence(

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 # What the server alone has cannot be looked up by its id here, so more of it is shown.
 MAX_FOUND_CHARS = 300
 CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
-SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
+SKIPPED = "could not be used here, or may not be sent; `subcog logs --level warning` says why"
+REFUSED = "the team's server does not take what you changed; `subcog logs --level warning` names it"
+# Of a list that any member may add to.
+MAX_PROJECTS = 50
 AUTHORS_ALONE = "each member only what they wrote themselves"
 # An answer that takes longer is told.
 SLOW_S = 2.0
@@ -145,10 +148,14 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
         yield _row("", visible(status.problem.message))
     yield from _particulars(status)
     yield _row("to send", _waiting(status, now))
-    yield _row("to receive", _remaining(status.remaining))
+    yield _row("to receive", _remaining(status))
     yield _row("sent", _moved(status.sent, status.last_push, now))
     yield _row("received", _moved(status.received, status.last_pull, now))
-    problems = (("conflicts", status.conflicts, CONFLICTS), ("skipped", status.skipped, SKIPPED))
+    problems = (
+        ("conflicts", status.conflicts, CONFLICTS),
+        ("skipped", status.skipped, SKIPPED),
+        ("refused", status.refused, REFUSED),
+    )
     for name, number, why in problems:
         if number:
             yield _row(name, f"{number:,}: {why}")
@@ -157,8 +164,11 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
         "organisation",
         f"{memories(organisation.here)}, {organisation.received:,} of them by others",
     )
-    for project in status.projects:
+    projects = sorted(status.projects, key=lambda each: (not each.sends, not each.here))
+    for project in projects[:MAX_PROJECTS]:
         yield _row("project", _project(project))
+    if (more := len(projects) - MAX_PROJECTS) > 0:
+        yield _row("", f"and {more:,} more, which `--json` has")
 
 
 def _particulars(status: TeamStatusResult) -> Iterator[str]:
@@ -228,10 +238,11 @@ def _moved(changes: int, contact: datetime | None, now: datetime) -> str:
     return f"{changes:,} since the daemon started; last contact {_ago(contact, now)}"
 
 
-def _remaining(changes: int | None) -> str:
-    if changes is None:
+def _remaining(status: TeamStatusResult) -> str:
+    if status.remaining is None:
         return "unknown"
-    return counted(changes, "change") if changes else "nothing"
+    numbers = (status.remaining, "change"), (status.fetching, "project")
+    return ", ".join(counted(number, what) for number, what in numbers if number) or "nothing"
 
 
 def _project(project: SharedProject) -> str:
@@ -288,5 +299,5 @@ def left_of(status: TeamStatusResult) -> int | None:
     """How many changes have yet to come or to go; None while nobody knows."""
     if not status.connected or status.remaining is None:
         return None
-    left = status.remaining + status.outbox
+    left = status.remaining + status.fetching + status.outbox
     return left if left or status.last_pull else None

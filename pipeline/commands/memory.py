@@ -26,6 +26,7 @@ from ...bus.sessions import FoundSessions
 from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ...stages.text.summary import shortened
+from ...stages.text.unicode import name_line
 from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
 from ..cli.wording import degraded_search, local_time
 from .shared import (
@@ -231,7 +232,7 @@ def get_command(memory_id: str) -> None:
     if author := answer.provenance.get("author"):
         click.echo(f"written by {author}")
     if answer.tags:
-        click.echo(f"tags {', '.join(answer.tags)}")
+        click.echo(f"tags {', '.join(map(name_line, answer.tags))}")
     if answer.superseded_by:
         click.echo(f"superseded by {answer.superseded_by}")
     if answer.valid_to:

@@ -58,7 +58,7 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     content: str
     id: MemoryId | None = None
-    version: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    version: Annotated[int, Meta(ge=1, le=2**53 - 1)] = 1
     scope: Scope | None = None
     namespace: str = ""
     summary: str = ""

@@ -142,11 +142,27 @@ def drop_shared(connection: DuckDBPyConnection, scope: Scope) -> None:
     _decline(connection, {*read_declined(connection), scope})
 
 
-def mark_backfilled(connection: DuckDBPyConnection, scope: Scope | None = None) -> None:
-    """Note that a scope, or each, needs no backfill from the feed's beginning."""
-    named = scope and str(scope)
-    every = "UPDATE store.shared SET whole = true WHERE ?::VARCHAR IS NULL OR scope = ?"
-    connection.execute(every, [named, named])
+def drop_empty(connection: DuckDBPyConnection, scopes: Collection[Scope]) -> None:
+    """Take those off the list that are only received and of which there is nothing here.
+
+    They are not declined: the team may list them again.
+    """
+    connection.execute(
+        "DELETE FROM store.shared WHERE NOT sends AND scope IN (SELECT unnest(?::VARCHAR[])) "
+        "AND scope LIKE 'project:%' AND scope NOT IN (SELECT v.scope FROM store.versions v "
+        "SEMI JOIN (SELECT key FROM store.received WHERE pulled) r USING (key))",
+        [list(map(str, scopes))],
+    )
+
+
+def mark_backfilled(connection: DuckDBPyConnection, scopes: Sequence[Scope] | None = None) -> None:
+    """Note that those scopes, or all, need no backfill from the feed's beginning."""
+    named = None if scopes is None else list(map(str, scopes))
+    connection.execute(
+        "UPDATE store.shared SET whole = true "
+        "WHERE ?::VARCHAR[] IS NULL OR scope IN (SELECT unnest(?::VARCHAR[]))",
+        [named, named],
+    )
 
 
 def clear_team(connection: DuckDBPyConnection) -> None:

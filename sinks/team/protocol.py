@@ -27,6 +27,7 @@ Reason = Literal[
     "timeout",
     "read_only",
     "quota",
+    "locked",
     "other_team",
     "closed",
     "failed",
@@ -51,6 +52,10 @@ class TeamUnavailable(ConnectionError):
 
 class QuotaExceeded(TeamUnavailable):
     """The team takes nothing more from this member before the server's next day."""
+
+
+class Locked(TeamUnavailable):
+    """Somebody's open transaction holds what was to be written; the server does all else."""
 
 
 class OtherTeam(TeamUnavailable):
@@ -237,14 +242,18 @@ class TeamServer(Protocol):
         """Append versions, all or none, committed on return.
 
         False for an (id, version) that is stored, and for an id that was forgotten. Raises
-        ValueError for a row that cannot be stored, or that would change a memory's scope.
+        ValueError for a row that cannot be stored, or that would change a memory's scope, and
+        Locked where somebody else holds one of the memories.
         """
+
+    async def locked(self, ids: Sequence[str]) -> frozenset[str]:
+        """Those of ``ids`` that somebody else holds now, so that a put of them would wait."""
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         """Delete a memory for everybody; its id, scope and the time stay as a tombstone.
 
         False where it is not in ``scopes``. Raises ForgetRefused where the team lets only who wrote
-        it do that, and somebody else did.
+        it do that, and somebody else did, and Locked where somebody else holds the memory.
         """
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:

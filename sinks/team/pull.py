@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import anyio
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Scope
@@ -36,8 +37,17 @@ FIRST_RETRY_S = 0.02
 MAX_RETRY_S = 1.0
 # Whose server it is, is asked again after this, however much there is to receive.
 VERIFY_S = 300.0
+# Of the projects that this machine sends, which are fetched before those of any colleague.
+OWN = ""
 UNSTEADY = "the team's server began its feed anew twice in a row"
 _log = logging.getLogger(__name__)
+
+
+class Backfill(Struct):
+    """Scopes whose changes from before this machine followed them are read, up to ``cursor``."""
+
+    scopes: tuple[Scope, ...]
+    cursor: Cursor
 
 
 class Puller:
@@ -76,6 +86,10 @@ class Puller:
         self._verification_due = True
         self._verified_at = -math.inf
         self._reads_anew = False
+        # Under way, by who put the projects on the team's list, or OWN.
+        self._backfills: dict[str, Backfill] = {}
+        # Received projects that the team's list has no longer.
+        self._kept: set[Scope] = set()
         # Echoes received since the cursor was last written.
         self._unnoted = 0
         # How many changes the last pull received.
@@ -92,24 +106,28 @@ class Puller:
         """
         if self._verification_due or anyio.current_time() - self._verified_at > VERIFY_S:
             await self._verify_server(server)
-        contested = self._contested()
+        # What was not read yet may be what an entry has to be merged with.
+        contested = () if OWN in self._backfills else self._contested()
         self.received_count, behind = await self._follow(server)
         self._reads_anew = False
         self._gate.open()
+        await self._backfill(server)
         if not behind:
             self._tally.pulled()
             if contested:  # what the server has there was received, or refused
                 await self._give_way(contested)
         if not self.received_count:  # the notification may have been about the team
             if anyio.current_time() - self._verified_at < MAX_RETRY_S:
-                return MAX_RETRY_S
+                return 0.0 if self._backfills else MAX_RETRY_S
             await self._verify_server(server)
+        if self._backfills:
+            return 0.0
         return MAX_RETRY_S if behind else POLL_S
 
     # --- the team --------------------------------------------------------------------------------
 
     async def _verify_server(self, server: TeamServer) -> None:
-        """Check that the server is the team's, and backfill scopes that are shared since."""
+        """Check that the server is the team's, and note which projects are to be fetched."""
         about = await self._ask_about(server)
         self._verification_due, self._verified_at = False, anyio.current_time()
         await self._note_who_forgets(about)
@@ -117,10 +135,8 @@ class Puller:
             self._cursor = await self._replica.cursor()
         if about.epoch != self._cursor.epoch:
             await self._restart_feed(about.epoch)
-        await self._add_projects(about)
-        for sharing in await self._replica.shared():
-            if not sharing.whole:
-                await self._backfill(server, sharing.scope)
+        await self._follow_list(about)
+        await self._begin_backfills(about)
         if not self._reads_anew:
             self._gate.open()
 
@@ -149,36 +165,67 @@ class Puller:
         self._tally.waiting(await self._replica.depth())  # as no push says as yet
         self._cursor = Cursor(epoch=epoch)
         self._echoes.clear()
+        self._backfills.clear()
+        self._tally.fetching = 0
         _log.info(
             "the team's server was restored from a backup: everything is pulled and sent again",
             extra={"epoch": epoch, "queued": queued},
         )
         self._restored()
 
-    async def _add_projects(self, about: About) -> None:
-        """Receive from now on the projects that others share, without sending to them."""
+    async def _follow_list(self, about: About) -> None:
+        """Receive from now on the projects that others share, without sending to them.
+
+        One that is off the list, and of which nothing came, is not received any more.
+        """
+        listed = about.projects[:MAX_PROJECTS]
+        off = {sharing.scope for sharing in await self._replica.shared() if not sharing.sends}
+        off -= {project.scope for project in listed}
+        if off - self._kept:
+            await self._replica.drop_empty(off)
+        self._kept = off
         known = {sharing.scope for sharing in await self._replica.shared()}
         known |= set(await self._replica.declined())
-        for project in about.projects[:MAX_PROJECTS]:
+        for project in listed:
             if project.scope not in known and project.scope.kind == "project":
                 name = "".join(filter(str.isprintable, project.name))[:MAX_NAME_CHARS]
                 await self._replica.share(project.scope, name, sends=False)
 
-    async def _backfill(self, server: TeamServer, scope: Scope) -> None:
-        """Receive the changes of ``scope`` from before this machine followed it."""
-        at = self._at
-        cursor = Cursor(epoch=at.epoch)
-        while cursor < at:  # what is beyond comes with the feed
-            changes = await server.changes(cursor, [scope], limit=BATCH_CHANGES)
-            if changes.cursor.epoch != at.epoch:
+    # --- what was there before -------------------------------------------------------------------
+
+    async def _begin_backfills(self, about: About) -> None:
+        """One for all new projects of each member, so that nobody's many delay another's one."""
+        by = {project.scope: project.shared_by for project in about.projects}
+        fresh: dict[str, list[Scope]] = {}
+        partial = [sharing for sharing in await self._replica.shared() if not sharing.whole]
+        if partial and self._at == Cursor(self._at.epoch):  # all of it comes with the feed
+            await self._replica.backfilled([sharing.scope for sharing in partial])
+            partial = []
+        for sharing in partial:
+            owner = OWN if sharing.sends else by.get(sharing.scope, "?")
+            fresh.setdefault(owner, []).append(sharing.scope)
+        for owner, scopes in fresh.items():
+            start = Backfill(tuple(scopes), Cursor(self._at.epoch))
+            self._backfills.setdefault(owner, start)
+        self._tally.fetching = sum(map(len, fresh.values()))
+
+    async def _backfill(self, server: TeamServer) -> None:
+        """Read one page of each, own first; what is whole is followed in between."""
+        for owner in sorted(self._backfills):
+            part = self._backfills[owner]
+            changes = await server.changes(part.cursor, part.scopes, limit=BATCH_CHANGES)
+            if changes.cursor.epoch != self._at.epoch:
                 return  # the whole feed is pulled anew
             if changes.changes:
                 await self._apply(changes, moves=False)
             # An empty page may hold only what was forgotten since, with more behind it.
-            if changes.cursor == cursor:
-                break
-            cursor = changes.cursor
-        await self._replica.backfilled(scope)
+            if changes.cursor == part.cursor or not changes.behind:
+                await self._replica.backfilled(part.scopes)
+                self._tally.fetching = max(0, self._tally.fetching - len(part.scopes))
+                del self._backfills[owner]
+                # There may be more of that member's.
+                self._verification_due |= self._tally.fetching > 0
+            part.cursor = changes.cursor
 
     # --- the feed --------------------------------------------------------------------------------
 
@@ -188,7 +235,8 @@ class Puller:
 
     async def _follow(self, server: TeamServer) -> tuple[int, bool]:
         """How many changes there were, and whether announced ones are not visible yet."""
-        scopes = [sharing.scope for sharing in await self._replica.shared()]
+        shared = await self._replica.shared()
+        scopes = [sharing.scope for sharing in shared if sharing.whole]
         received_count, pause_s, restarted = 0, FIRST_RETRY_S, False
         while True:
             changes = await server.changes(self._at, scopes, limit=BATCH_CHANGES)

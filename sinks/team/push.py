@@ -16,12 +16,13 @@ from .protocol import (
     Applied,
     Depth,
     ForgetRefused,
+    Locked,
     Outgoing,
     QuotaExceeded,
     TeamServer,
     TeamUnavailable,
 )
-from .sync_state import QUOTA, Echoes, Gate, Problem, SyncContext, SyncCounters
+from .sync_state import LOCKED, QUOTA, Echoes, Gate, Problem, SyncContext, SyncCounters
 
 # Versions in one batch: one round trip, repeated as a whole when the connection breaks.
 BATCH_ROWS = 200
@@ -31,6 +32,8 @@ BATCH_BYTES = 1_000_000
 QUOTA_S = 3_600.0
 # What the server refused, or a deletion that it could not do in its time, is sent again after this.
 HELD_S = 600.0
+# And so is what somebody else's transaction holds on the server.
+LOCKED_S = 30.0
 # Reasons that one deletion alone may have, of a server that does all else.
 _UNDONE = ("timeout", "failed")
 USED_UP = "the team's quota of the day is used up: the rest stays queued"
@@ -65,6 +68,9 @@ class Pusher:
         # Entries that the server refused or failed to do, and when each may be sent again: one may
         # have been too far ahead of what the server had by then. Meanwhile they block no others.
         self._held: dict[int, float] = {}
+        # Those of them that the server refused, and that somebody else's transaction holds.
+        self._refused: set[int] = set()
+        self._locked: set[int] = set()
         # Memories that the team keeps although they were forgotten here.
         self._kept: set[str] = set()
         # Entries beyond the day's quota. Of the others only deletions are sent until then.
@@ -104,6 +110,9 @@ class Pusher:
         if not is_over:
             self._over.clear()
         self._held = {seq: until for seq, until in self._held.items() if now < until}
+        self._locked &= self._held.keys()
+        if not self._locked:
+            self._tally.succeed(LOCKED)
         held = self._conflicting | self._over | self._held.keys()
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
@@ -136,12 +145,14 @@ class Pusher:
         except ForgetRefused:  # here it is gone, and the others keep it
             self._kept.add(one.id)
             _log.warning("the team keeps what was forgotten here", extra={"memory": one.id})
-            self._tally.count(skipped=1)
+            self._tally.count(refused=1)
         except QuotaExceeded as error:  # by a deletion of what the team never had
             self._wait_for_quota(one, error)
+        except Locked as error:
+            self._wait_for_lock(one, error)
         except TeamUnavailable as error:
             if error.reason in _UNDONE:
-                self._hold(one)
+                self._hold(one, HELD_S)
             raise
         except ValueError as error:
             self._refuse(one, error)
@@ -174,8 +185,25 @@ class Pusher:
         """Put all of ``batch``; returns the numbers of the entries that stay queued."""
         try:
             return await self._put_together(server, batch)
+        except Locked as error:
+            return await self._put_unlocked(server, batch, error)
         except (ValueError, QuotaExceeded):
-            pass
+            return await self._put_each(server, batch)
+
+    async def _put_unlocked(
+        self, server: TeamServer, batch: Sequence[Outgoing], error: Locked
+    ) -> set[int]:
+        """Put what nobody else holds, without waiting for the rest; returns as ``_put``."""
+        locked = await server.locked([one.id for one in batch])
+        held = {self._wait_for_lock(one, error) for one in batch if one.id in locked}
+        free = [one for one in batch if one.seq not in held]
+        try:
+            return held | await self._put_together(server, free)
+        except (ValueError, QuotaExceeded, Locked):
+            return held | await self._put_each(server, free)
+
+    async def _put_each(self, server: TeamServer, batch: Sequence[Outgoing]) -> set[int]:
+        """Put one by one, for some cannot be put; returns as ``_put``."""
         held: set[int] = set()
         for place, one in enumerate(batch):
             try:
@@ -183,6 +211,8 @@ class Pusher:
             except QuotaExceeded as error:
                 self._wait_for_quota(one, error)
                 return held | {later.seq for later in batch[place:]}
+            except Locked as error:
+                held.add(self._wait_for_lock(one, error))
             except ValueError as error:
                 self._refuse(one, error)
                 held.add(one.seq)
@@ -191,11 +221,20 @@ class Pusher:
     def _refuse(self, one: Outgoing, error: ValueError) -> None:
         facts = {"memory": one.id, "error": type(error).__name__}
         _log.warning("the team's server refused a memory: it stays queued", extra=facts)
-        self._hold(one)
-        self._tally.count(skipped=1)
+        self._hold(one, HELD_S)
+        if one.seq not in self._refused:  # else it was counted
+            self._refused.add(one.seq)
+            self._tally.count(refused=1)
 
-    def _hold(self, one: Outgoing) -> None:
-        self._held[one.seq] = anyio.current_time() + HELD_S
+    def _hold(self, one: Outgoing, for_s: float) -> None:
+        self._held[one.seq] = anyio.current_time() + for_s
+
+    def _wait_for_lock(self, one: Outgoing, error: Locked) -> int:
+        self._hold(one, LOCKED_S)
+        self._locked.add(one.seq)
+        if self._tally.fail(LOCKED, Problem(error.reason, str(error))):
+            _log.warning("somebody's transaction holds what is to be sent: it stays queued")
+        return one.seq
 
     def _wait_for_quota(self, one: Outgoing, error: QuotaExceeded) -> None:
         self._over.add(one.seq)

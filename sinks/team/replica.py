@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -130,9 +130,14 @@ class Replica:
         self._queue.queue_tombstones(connection, str(scope), now)
         return self._queue.queue_own(connection, str(scope), now)
 
-    async def backfilled(self, scope: Scope) -> None:
-        """Note that a scope was pulled from the feed's beginning."""
-        await self._change(partial(membership.mark_backfilled, scope=scope))
+    async def backfilled(self, scopes: Sequence[Scope]) -> None:
+        """Note that those were pulled from the feed's beginning."""
+        await self._change(partial(membership.mark_backfilled, scopes=scopes))
+
+    async def drop_empty(self, scopes: Collection[Scope]) -> None:
+        """Share no longer those of ``scopes`` that this machine only receives, and nothing came."""
+        if scopes:
+            await self._change(partial(membership.drop_empty, scopes=scopes))
 
     async def unshare(self, scope: Scope) -> Applied:
         """Stop sharing a scope: drop its queued versions and other members' versions of it.

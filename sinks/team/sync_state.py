@@ -18,9 +18,10 @@ from .replica import Replica
 
 # The parts that may fail on their own.
 PUSH, PULL, LISTEN = "push", "pull", "listen"
-# No failure: the day's quota is used up.
-QUOTA = "quota"
+# No failures: the day's quota is used up; somebody's transaction holds some of what is to be sent.
+QUOTA, LOCKED = "quota", "locked"
 MAX_ECHOES = 10_000
+_COUNTED = ("sent", "received", "conflicts", "skipped", "refused")
 
 
 class Pace:
@@ -67,7 +68,9 @@ class SyncState(Struct, frozen=True, kw_only=True):
 
     ``lag_s`` is how long ago this machine and the team last had the same, 0 while they have.
     ``remaining`` is how many changes are still to be received, None while unknown.
+    ``fetching`` is how many projects are listed whose earlier changes are still to be received.
     ``outbox`` is how many versions were queued at the last push.
+    ``refused`` is how many changes of this machine the server did not take.
     ``answer_s`` is how long the server takes to answer.
     ``is_polling``: no notification comes through, so news come by polling alone.
     """
@@ -84,6 +87,8 @@ class SyncState(Struct, frozen=True, kw_only=True):
     remaining: int | None
     problem: Problem | None
     about: About | None
+    fetching: int = 0
+    refused: int = 0
     is_polling: bool = False
     answer_s: float = 0.0
 
@@ -130,17 +135,18 @@ class SyncCounters:
     def __init__(self, *, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._in_step = clock()
-        self._counts = dict.fromkeys(("sent", "received", "conflicts", "skipped"), 0)
+        self._counts = dict.fromkeys(_COUNTED, 0)
         self._problems: dict[str, Problem] = {}
         self.last_push: datetime | None = None
         self.last_pull: datetime | None = None
         self.outbox = 0
         self.remaining: int | None = None
+        self.fetching = 0
         self.about: About | None = None
         self.is_polling = False
 
     def count(self, **facts: int) -> None:
-        """Add to ``sent``, ``received``, ``conflicts`` or ``skipped``, and tell it."""
+        """Add to ``sent``, ``received``, ``conflicts``, ``skipped`` or ``refused``; tell it."""
         if not any(facts.values()):
             return
         for name, number in facts.items():
@@ -174,12 +180,13 @@ class SyncCounters:
     @property
     def _is_in_step(self) -> bool:
         synced_once = self.last_push is not None and self.last_pull is not None
-        return synced_once and self._is_connected and not self.outbox and not self.remaining
+        nothing_left = not (self.outbox or self.remaining or self.fetching)
+        return synced_once and self._is_connected and nothing_left
 
     @property
     def _is_connected(self) -> bool:
-        """A failed listener does not count, for changes are also polled; nor does a quota."""
-        return self.about is not None and not self._problems.keys() - {LISTEN, QUOTA}
+        """A failed listener does not count, for changes are also polled; nor what waits."""
+        return self.about is not None and not self._problems.keys() - {LISTEN, QUOTA, LOCKED}
 
     def _update_in_step(self) -> None:
         if self._is_in_step:
@@ -195,6 +202,7 @@ class SyncCounters:
             lag_s=0.0 if self._is_in_step else max(0.0, behind_s),
             outbox=self.outbox,
             remaining=self.remaining,
+            fetching=self.fetching,
             problem=next(iter(self._problems.values()), None),
             about=self.about,
             is_polling=self.is_polling,

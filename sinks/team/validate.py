@@ -37,7 +37,8 @@ _MOST_TAGS = 50
 _MOST_TAG_CHARS = 200
 _MOST_SOURCES = 100
 _MOST_AUTHOR_CHARS = 100
-_LATEST_VERSION = 1_000_000
+# What JSON has exactly. A member goes up a thousand with each of a day's versions: never so far.
+_LATEST_VERSION = 2**53 - 1
 _YEARS = range(1970, 3000)
 # Refused for these reasons, a change does not even name a place in the replica.
 _NOWHERE = ("scope", "id")

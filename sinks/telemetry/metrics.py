@@ -54,6 +54,7 @@ SYNCED = {
     "received": "Versions and deletions received from the team.",
     "conflicts": "Memories changed by two members concurrently; both versions are kept.",
     "skipped": "Versions rejected on sending or receiving: by the secret filter, or malformed.",
+    "refused": "Versions and deletions of this machine that the team's server did not take.",
 }
 
 Gauge = tuple[str, float] | tuple[str, Mapping[str, float], str]

@@ -258,7 +258,7 @@ def test_what_forget_says_is_true_before_the_server_was_asked(three, base):
         assert has(bob, theirs)
         assert has(carol, now)
         assert not has(alice, now), "where the first one is, there is no second"
-        assert carol.ask("team", "status")["skipped"]
+        assert carol.ask("team", "status")["refused"]
 
 
 def test_who_may_forget_is_known_to_a_machine_that_was_told_once(three, base):

@@ -20,7 +20,7 @@ from ..protocol import Membership, OtherTeam, TeamUnavailable
 from .address import STATEMENT_S, Address
 from .errors import explain, explain_connect, unavailable
 
-VERSION = 17
+VERSION = 18
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")

@@ -8,7 +8,14 @@ import psycopg
 from psycopg import errors
 
 from ...store.writes import ForeignScope
-from ..protocol import SENT_LATER, ForgetRefused, QuotaExceeded, Reason, TeamUnavailable
+from ..protocol import (
+    SENT_LATER,
+    ForgetRefused,
+    Locked,
+    QuotaExceeded,
+    Reason,
+    TeamUnavailable,
+)
 
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
@@ -38,6 +45,11 @@ _NO_TABLES = (
     errors.UndefinedObject,
 )
 _FOREIGN_SCOPE, _NO_TEAM, _QUOTA, _NOT_YOURS = "SC001", "SC002", "SC003", "SC004"
+_FULL_LIST = "SC005"
+_REFUSED: dict[str, type[ForeignScope | ForgetRefused]] = {
+    _FOREIGN_SCOPE: ForeignScope,
+    _NOT_YOURS: ForgetRefused,
+}
 
 _MESSAGES = {
     # The URL is not repeated, for it may hold a password.
@@ -62,6 +74,15 @@ _MESSAGES = {
         "the team's server {server} takes no more from you today: what a member may add a day is "
         "used up. The rest is kept here and sent after 00:00 UTC; whoever runs the server can "
         "raise it (`subcog help team`)."
+    ),
+    "full_list": (
+        "you have as many projects on the list of {server} as one member may. Take some off with "
+        "`subcog team unshare`; whoever runs the server can raise the number (`subcog help team`)."
+    ),
+    "locked": (
+        "an open transaction on {server} holds some of what you changed. All else is sent, and "
+        "that is tried again; whoever runs the server can find and end the transaction "
+        "(`subcog help team`, long transactions)."
     ),
     "refused": (
         "the team's server {server} refuses the role or its password. Put the right ones into "
@@ -112,6 +133,7 @@ _MESSAGES = {
 # The reason of each kind that is not one itself.
 _REASONS: dict[str, Reason] = {
     "bad_address": "unreachable",
+    "full_list": "quota",
     "no_database": "no_schema",
     "restored": "no_schema",
     "incomplete": "no_schema",
@@ -156,12 +178,14 @@ def explain_connect(server: str, error: psycopg.Error) -> TeamUnavailable:
 
 def explain(server: str, error: psycopg.Error) -> TeamUnavailable | ValueError:
     """The error for the caller of what psycopg raised."""
-    if error.sqlstate == _FOREIGN_SCOPE:
-        return ForeignScope()
-    if error.sqlstate == _NOT_YOURS:
-        return ForgetRefused()
+    if refusal := _REFUSED.get(error.sqlstate or ""):
+        return refusal()
     if error.sqlstate == _QUOTA:
         return QuotaExceeded("quota", _MESSAGES["quota"].format(server=server))
+    if error.sqlstate == _FULL_LIST:
+        return unavailable("full_list", server)
+    if isinstance(error, errors.LockNotAvailable):
+        return Locked("locked", _MESSAGES["locked"].format(server=server))
     if isinstance(error, _ROW_ERRORS):
         # Without its text, which may be a memory's.
         return ValueError(f"the database refused a memory ({type(error).__name__})")

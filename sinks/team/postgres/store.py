@@ -40,11 +40,12 @@ _COLUMN_TYPES = (
 _PUT = f"SELECT subcog.put({', '.join(f'%s::{kind}[]' for kind in _COLUMN_TYPES)}, %b)"
 _TEAM = "SELECT created_at, forgetting = 'authors' FROM subcog.teams"
 _MEMBERS = "SELECT member FROM subcog.members ORDER BY member"
-# Any member may add to the list: the latest of too many are left out.
+# Any member may add to the list: of too many, each member's latest are left out, from whoever has
+# most on.
 _PROJECTS = (
-    "SELECT scope, name, shared_by FROM "
-    "(SELECT * FROM subcog.projects ORDER BY shared_at, scope LIMIT 1000) AS first "
-    "ORDER BY name, scope"
+    "SELECT scope, name, shared_by FROM (SELECT *, row_number() OVER "
+    "(PARTITION BY shared_by ORDER BY shared_at, scope) AS place FROM subcog.projects "
+    "ORDER BY place, shared_at, scope LIMIT 1000) AS first ORDER BY name, scope"
 )
 _DIGESTS = (
     "SELECT v.id, v.version, v.digest FROM subcog.versions v "
@@ -100,8 +101,14 @@ class PostgresStore(TeamServer):
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         return bool(await self._ask("SELECT subcog.forget(%s, %s)", id, scope_texts(scopes)))
 
+    async def locked(self, ids: Sequence[str]) -> frozenset[str]:
+        return frozenset(await self._ask("SELECT subcog.locked(%s)", list(ids)))
+
     async def share(self, scope: Scope, name: str) -> bool:
-        """Add a project to the team's list; False where it is listed already."""
+        """Add a project to the team's list; False where it is listed already.
+
+        Raises TeamUnavailable where this member has too many there.
+        """
         shown = "".join(char for char in name if char.isprintable())[:_NAME_CHARS]
         return bool(await self._ask("SELECT subcog.share(%s, %s)", str(scope), shown))
 

@@ -94,14 +94,14 @@ async def test_one_machine_is_in_one_team(store):
 
 async def test_a_scope_that_is_shared_is_to_be_pulled_from_the_beginning(store):
     await join(store)
-    await store.replica.backfilled(ORG)
+    await store.replica.backfilled([ORG])
     await apply(store, feed(change(org())))
     await store.replica.share(SHOP, "shop", sends=False)
     assert [each.whole for each in await store.replica.shared()] == [True, False]
 
     await apply(store, feed(change(make_row(2, scope=SHOP))), moves=False)
     assert await store.replica.cursor() == Cursor(EPOCH, 1, 1)
-    await store.replica.backfilled(SHOP)
+    await store.replica.backfilled([SHOP])
 
     assert all(each.whole for each in await store.replica.shared())
     assert (await store.counts())[SHOP] == 1

@@ -78,7 +78,7 @@ async def test_what_the_team_does_not_let_somebody_forget_is_gone_on_their_machi
         await ann.put(make_row(1))
         await until(lambda: ben.has(make_row(1)))
         assert await ben.forget(make_row(1).memory.id)
-        await until(lambda: ben.sync.state().skipped)
+        await until(lambda: ben.sync.state().refused)
         await ben.in_step()
         assert await ben.current() == {}
         assert await ann.has(make_row(1))
@@ -93,7 +93,7 @@ async def test_what_brings_back_a_memory_that_the_team_kept_is_not_there_twice(m
         await ann.put(make_row(1))
         await until(lambda: ben.has(make_row(1)))
         assert await ben.forget(kept)
-        await until(lambda: ben.sync.state().skipped)
+        await until(lambda: ben.sync.state().refused)
         origin = Provenance(gate=f"{BRINGS_BACK}{kept}")
         await ben.put(make_row(2, provenance=origin), make_row(3))
         await until(lambda: ann.has(make_row(3)))
@@ -243,7 +243,7 @@ async def test_a_project_shared_when_only_ones_own_had_come_is_received_whole(ma
             await until(lambda: len(team.versions) == 2)
             await ben.in_step()
             assert (await ben.replica.cursor()).seq == 0
-            await ben.replica.share(ELSEWHERE, "elsewhere", sends=False)
+            team.projects.append(Project(ELSEWHERE, "elsewhere", "ann"))
             ben.sync.refresh()
             await until(lambda: ben.has(there, scope=ELSEWHERE))
 
@@ -259,6 +259,74 @@ async def test_a_list_that_somebody_tampered_with_does_no_harm(machine, team):
     assert ME not in shared
     assert shared[ELSEWHERE].isprintable()
     assert len(shared[ELSEWHERE]) <= 100
+
+
+def fake(number):
+    return Scope("project", f"fake-{number:04}")
+
+
+async def test_projects_off_the_list_are_dropped_where_nothing_came(machine, team):
+    there = make_row(7, scope=ELSEWHERE)
+    async with machine("ann", ELSEWHERE) as ann, machine("ben") as ben, ann.running():
+        await ann.put(there)
+        team.projects += [Project(fake(n), "", "mallory") for n in range(3)]
+        team.projects.append(Project(ELSEWHERE, "elsewhere", "ann"))
+        async with ben.running():
+            await until(lambda: ben.has(there, scope=ELSEWHERE))
+            assert len(await ben.replica.shared()) == 6
+            team.projects.clear()
+            team.announce()
+
+            async def are_gone():
+                return len(await ben.replica.shared()) == 3
+
+            await until(are_gone)
+            assert await ben.has(there, scope=ELSEWHERE)
+            team.projects.append(Project(fake(1), "", "mallory"))  # it was not declined
+            ben.sync.refresh()
+            await until(lambda: ben.server.team is team and ben.sync.state().about.projects)
+
+
+async def test_the_earlier_changes_of_listed_projects_delay_nobody_elses(
+    machine, team, monkeypatch
+):
+    """Neither what is followed, nor a project of another colleague, nor one's own."""
+    monkeypatch.setattr(receiving, "BATCH_CHANGES", 1)
+    fakes = [make_row(100 + n, scope=fake(n)) for n in range(6)]
+    real = make_row(7, scope=ELSEWHERE)
+    scopes = [HERE, ELSEWHERE, *map(fake, range(6))]
+    async with (
+        machine("ann", *scopes) as ann,
+        machine("ben") as ben,
+        ann.running(),
+        ben.running(),
+    ):
+        await ann.put(*fakes, real, make_row(1))
+        await until(lambda: ben.has(make_row(1)))
+        changes, may_go_on = ben.server.changes, anyio.Event()
+        pages = 0
+
+        async def slow(after, asked, **options):
+            nonlocal pages
+            if fake(0) in asked and HERE not in asked:
+                pages += 1
+                if pages == 3:  # what comes meanwhile has to come until then
+                    await ann.put(make_row(2))
+                    await until(lambda: (make_row(2).memory.id, 1) in team.versions)
+                if pages == 5:
+                    assert await ben.has(real, scope=ELSEWHERE)
+                    assert await ben.has(make_row(2))
+                    assert ben.sync.state().fetching
+                    may_go_on.set()
+            return await changes(after, asked, **options)
+
+        ben.server.changes = slow
+        team.projects += [Project(fake(n), "", "aaa") for n in range(6)]
+        team.projects.append(Project(ELSEWHERE, "elsewhere", "zoe"))
+        team.announce()
+        await until(may_go_on.is_set)
+        await until(lambda: ben.has(fakes[5], scope=fake(5)))
+        await until(lambda: not ben.sync.state().fetching)
 
 
 async def test_a_project_that_was_declined_is_not_received_again(machine, team):
@@ -357,7 +425,7 @@ async def test_what_the_server_refuses_holds_nobody_up(machine, team):
     async with machine("ann") as ann, ann.running():
         await ann.put(make_row(1), make_row(2), make_row(3))
         await until(lambda: len(team.versions) == 2)
-        await until(lambda: ann.sync.state().skipped)
+        await until(lambda: ann.sync.state().refused)
         await ann.put(make_row(4))
         await until(lambda: len(team.versions) == 3)
         await until(lambda: ann.sync.state().outbox == 1)
@@ -462,7 +530,7 @@ async def test_what_the_server_refused_can_still_be_forgotten_everywhere(machine
         await until(lambda: team.versions)
         team.refuses.add(memory_id)
         await ann.put(make_row(1, version=2, content="too large"))
-        await until(lambda: ann.sync.state().skipped)
+        await until(lambda: ann.sync.state().refused)
         await ann.forget(memory_id)
         await until(lambda: memory_id in team.forgotten)
 
@@ -487,6 +555,27 @@ async def test_a_deletion_that_the_server_cannot_do_holds_up_nothing_and_is_aske
         del team.fails_to_forget[late.memory.id]
         await until(lambda: late.memory.id in team.forgotten)
         await until(lambda: ann.sync.state().outbox == 1)
+
+
+async def test_what_somebodys_transaction_holds_holds_up_nothing_else(machine, team, monkeypatch):
+    monkeypatch.setattr(push, "LOCKED_S", 0.2)
+    monkeypatch.setattr(sync, "POLL_S", 0.05)
+    held, memory_id = make_row(1), make_row(1).memory.id
+    async with machine("ann") as ann, ann.running():
+        await ann.put(held)
+        await until(lambda: team.versions)
+        team.locked.add(memory_id)
+        await ann.change(memory_id, content="changed")
+        await ann.put(make_row(2))
+        await until(lambda: (make_row(2).memory.id, 1) in team.versions)
+        await until(lambda: ann.sync.state().problem)
+        state = ann.sync.state()
+        assert (state.problem.reason, state.connected, state.refused) == ("locked", True, 0)
+        assert (memory_id, 2) not in team.versions
+        team.locked.clear()
+        await until(lambda: (memory_id, 2) in team.versions)
+        await ann.in_step()
+        await until(lambda: ann.sync.state().problem is None)
 
 
 async def test_large_texts_go_a_few_at_a_time(machine, team):
@@ -517,7 +606,7 @@ async def test_a_page_of_what_was_forgotten_since_ends_no_pull(machine, team, mo
         ben.server.changes = without_the_forgotten
         await ann.put(gone, there, make_row(1))
         await until(lambda: ben.has(make_row(1)))
-        await ben.replica.share(ELSEWHERE, "elsewhere", sends=False)
+        team.projects.append(Project(ELSEWHERE, "elsewhere", "ann"))
         ben.sync.refresh()
         await until(lambda: ben.has(there, scope=ELSEWHERE))
 

@@ -77,7 +77,8 @@ def test_only_what_happened_is_told(tally):
     with emitted(synced) as told:
         tally.count(sent=0, skipped=0)
         tally.count(sent=2, skipped=1)
-    assert told == [("team", {"sent": 2, "received": 0, "conflicts": 0, "skipped": 1})]
+    counts = {"sent": 2, "received": 0, "conflicts": 0, "skipped": 1, "refused": 0}
+    assert told == [("team", counts)]
     assert (tally.state().sent, tally.state().skipped) == (2, 1)
 
 

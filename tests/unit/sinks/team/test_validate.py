@@ -106,7 +106,7 @@ HOSTILE = [
     ("id", {"id": "mem_" + "0" * 25 + "U"}),
     ("id", {"id": "../../../../etc/passwd/mem_abc"}),
     ("id", {"id": "mem_" + "9" * 26}),
-    ("version", {"version": 2**40}),
+    ("version", {"version": 2**60}),
     ("version", {"version": -1}),
     ("namespace", {"namespace": "system"}),
     ("namespace", {"namespace": ""}),
