@@ -50,7 +50,7 @@ def test_installed_from_the_marketplace_it_works_until_it_is_uninstalled(agent):
     assert agent.subcog("install", "--list")[0]["plugin"] is True
     findings = {each["check"]: each["seen"] for each in agent.subcog("doctor")}
     assert findings["Claude Code"] == "installed as a plugin"
-    assert "claude UserPromptSubmit" in findings["hooks received last"]
+    assert "Claude Code UserPromptSubmit" in findings["hooks received last"]
 
     claude(agent, "plugin", "uninstall", "subcog@subcog")
     assert MEMORY not in texts_of(agent.ask(here, QUESTION, plugin=None))

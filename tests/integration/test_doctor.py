@@ -57,7 +57,7 @@ def test_well_house_is_told_well_after_a_restart_too_and_the_canary_leaves_nothi
     assert [each for each in found.values() if not each["ok"]] == []
     assert code == 0
     assert "recalled, injected through the pipe, forgotten" in found["test memory"]["seen"]
-    assert "claude UserPromptSubmit" in found["hooks received last"]["seen"]
+    assert "Claude Code UserPromptSubmit" in found["hooks received last"]["seen"]
     assert house.ask("status")["memories"] == before
     assert "aviary" not in json.dumps(house.ask("recall", "where does the canary live?"))
 

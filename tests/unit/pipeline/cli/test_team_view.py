@@ -71,6 +71,7 @@ MEMORY = {
     "cosine": 0.5,
     "created_at": "2026-11-22T11:00:00Z",
     "id": "mem_1",
+    "version": 1,
     "namespace": "decisions",
     "content": "We deploy\n\tby hand",
     "author": "Ben",
@@ -199,7 +200,9 @@ def test_a_machine_in_step_says_so():
         ({"remaining": None}, "to receive   unknown"),
         ({"last_push": None}, "last contact never"),
         ({"conflicts": 2}, "conflicts    2: two members changed the same memory"),
-        ({"skipped": 1}, "skipped      1: received changes that could not be used"),
+        ({"refused": 1}, "refused      1: the team's server does not take what you changed"),
+        ({"fetching": 3}, "to receive   3 projects"),
+        ({"skipped": 1}, "skipped      1: could not be used here, or may not be sent"),
         ({"projects": [PROJECT | {"sends": False}]}, "received only, `subcog team share` sends"),
     ],
 )
