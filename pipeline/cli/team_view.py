@@ -200,7 +200,8 @@ def found(answer: TeamRecallResult) -> Iterator[str]:
 def in_a_line(team: TeamSummary) -> str:
     """The team of a daemon's status."""
     problem = team.problem
-    state = f"not connected ({problem.reason})" if problem else _step(team)
+    how = "connected in part" if team.connected else "not connected"
+    state = f"{how} ({problem.reason})" if problem else _step(team)
     waiting = f", to send {counted(team.outbox, 'change')}" if team.outbox else ""
     return f"{name_line(team.team)} as {author_name(team.member)}: {state}{waiting}"
 

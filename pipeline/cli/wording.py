@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from contextlib import suppress
 from datetime import datetime
 
 
@@ -20,7 +21,9 @@ def memories(number: int) -> str:
 
 def local_time(moment: datetime) -> str:
     """``moment`` in the user's zone, in which commands take dates too, and what zone that is."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M %z}"
+    with suppress(OverflowError):  # the first or last day of all, which is another there
+        moment = moment.astimezone()
+    return f"{moment:%Y-%m-%d %H:%M %z}"
 
 
 def fitted(line: str, indent: int) -> str:

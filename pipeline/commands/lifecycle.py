@@ -49,7 +49,7 @@ _SPAN = regex(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # The fields of a provenance that are shown without their names.
 _BARE = ("author", "hook")
-MAX_VERSION = 1_000_000_000
+MAX_VERSION = 2**53 - 1
 # A ULID without its prefix begins with 01 until the year 2102.
 _MEMORY = regex(r"(?:subcog://memory/)?(?:mem_[0-9a-z]+|01[0-9a-hjkmnp-tv-z]{2,24})")
 

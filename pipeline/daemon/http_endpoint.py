@@ -290,11 +290,16 @@ class HttpEndpoint:
             signals.hand_over(lambda: None)
             return
         await anyio.sleep(START_DELAY_S)
-        for pause_s in _pauses():
+        pauses = _pauses()
+        while True:
+            began_at = anyio.current_time()
             try:
                 await self._serve(signals)
                 return
             except Exception as error:  # noqa: BLE001 - hooks and commands are served without HTTP
+                if anyio.current_time() - began_at > MOST_RETRY_S:  # it had been well meanwhile
+                    pauses = _pauses()
+                pause_s = next(pauses)
                 facts = {"error": type(error).__name__, "at": raised_at(error.__traceback__)}
                 _log.error("HTTP failed, and is tried again", extra=facts | {"after_s": pause_s})
                 self._give_up()

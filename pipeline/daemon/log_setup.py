@@ -45,15 +45,15 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
 
     Of a record that is not ours there is only that a library said something, unless it is one of
     ``_CONSTANT``: a sentence and its fields may quote what somebody typed, and so may the text of
-    an exception. ``left_out`` counts
-    those of the same cause that ``RateLimit`` did not let pass before.
+    an exception. ``left_out`` counts those of the same cause that ``RateLimit`` did not let pass
+    before.
     """
-    ours = _is_ours(record)
+    ours, is_constant = _is_ours(record), str(record.msg) in _CONSTANT
     entry: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
         "where": record.name.removeprefix(f"{OURS}."),
-        "what": record.msg if ours or record.msg in _CONSTANT else "a library logged a message",
+        "what": record.msg if ours or is_constant else "a library logged a message",
     }
     if ours:
         entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}

@@ -92,14 +92,14 @@ def examine_team(status: StatusResult | None) -> Finding:
     if team is None:
         return passed("team", "no team joined")
     seen = f"{name_line(team.team)} as {author_name(team.member)}, on {name_line(team.server)}"
-    if problem := team.problem:
+    if (problem := team.problem) and not team.connected:
         mend = f"{visible(problem.message).rstrip('.')}. New memories are sent later."
         return failed("team", f"{seen}: {problem.reason}", mend)
     if team.lag_s is not None and team.lag_s > LAG_S:
         hours = team.lag_s / 3600
         seen = f"{seen}: behind for {hours:.0f} h, and {team.outbox} changes wait to be sent"
         return failed("team", seen, "`subcog team status` shows why")
-    return passed("team", seen)
+    return passed("team", f"{seen}: {visible(problem.message)}" if problem else seen)
 
 
 def examine_backups(status: StatusResult) -> Finding:

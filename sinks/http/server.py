@@ -80,7 +80,7 @@ class Http:
         try:
             await self._server.serve(sockets=[self._listener])
         finally:
-            for server in self._server.servers:  # still open where it failed
+            for server in getattr(self._server, "servers", ()):  # still open where it failed
                 server.close()
 
     def stop(self) -> None:

@@ -139,6 +139,8 @@ class Acts:
 
 
 def _taken_back(undone: Sequence[Undone]) -> str:
+    if not undone:
+        return "nothing was undone"
     if all(one.what == "forget" for one in undone):
         return f"{_count(len(undone))} {'is' if len(undone) == 1 else 'are'} back"
     return f"undone: {undone[0].what if len(undone) == 1 else _count(len(undone))}"

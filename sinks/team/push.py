@@ -97,6 +97,8 @@ class Pusher:
             had_any = True
             for part in _parts(batch):
                 await self._send(server, part)
+        if not self._locked:
+            self._tally.succeed(LOCKED)
         self._tally.pushed()
         return had_any
 
@@ -111,8 +113,6 @@ class Pusher:
             self._over.clear()
         self._held = {seq: until for seq, until in self._held.items() if now < until}
         self._locked &= self._held.keys()
-        if not self._locked:
-            self._tally.succeed(LOCKED)
         held = self._conflicting | self._over | self._held.keys()
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)

@@ -20,6 +20,7 @@ from .replica import Replica
 PUSH, PULL, LISTEN = "push", "pull", "listen"
 # No failures: the day's quota is used up; somebody's transaction holds some of what is to be sent.
 QUOTA, LOCKED = "quota", "locked"
+_MINOR = frozenset((LISTEN, QUOTA, LOCKED))
 MAX_ECHOES = 10_000
 _COUNTED = ("sent", "received", "conflicts", "skipped", "refused")
 
@@ -186,11 +187,16 @@ class SyncCounters:
     @property
     def _is_connected(self) -> bool:
         """A failed listener does not count, for changes are also polled; nor what waits."""
-        return self.about is not None and not self._problems.keys() - {LISTEN, QUOTA, LOCKED}
+        return self.about is not None and not self._problems.keys() - _MINOR
 
     def _update_in_step(self) -> None:
         if self._is_in_step:
             self._in_step = self._clock()
+
+    def _worst(self) -> Problem | None:
+        """The problem that is told: the one that parts this machine from the team, if any."""
+        parts = sorted(self._problems, key=_MINOR.__contains__)
+        return self._problems[parts[0]] if parts else None
 
     def state(self) -> SyncState:
         """A snapshot."""
@@ -203,7 +209,7 @@ class SyncCounters:
             outbox=self.outbox,
             remaining=self.remaining,
             fetching=self.fetching,
-            problem=next(iter(self._problems.values()), None),
+            problem=self._worst(),
             about=self.about,
             is_polling=self.is_polling,
             **self._counts,

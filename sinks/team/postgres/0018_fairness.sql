@@ -69,7 +69,8 @@ BEGIN
             'PERFORM drop_old_words(mine)'),
         ('put', $$DELETE FROM deleted_words w WHERE w.team = mine AND w.at < now() - interval '30 days'$$,
             'PERFORM drop_old_words(mine)'),
-        ('put', 'number > 1000000 OR number > 1000', 'number > 1000')
+        ('put', 'number > 1000000 OR number > 1000', 'number > 1000'),
+        ('is_known_note', '\d{1,7}', '\d{1,16}')
     ) AS edits (name, old, new) LOOP
         was := pg_get_functiondef(edit.name::regproc);
         ASSERT strpos(was, edit.old) > 0;

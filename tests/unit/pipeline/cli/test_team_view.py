@@ -220,6 +220,10 @@ def test_what_is_not_as_it_should_be_is_told(changed, told):
             {"connected": False, "problem": {"reason": "refused", "message": "x"}},
             "shop as Ana: not connected (refused)",
         ),
+        (
+            {"problem": {"reason": "locked", "message": "x"}},
+            "shop as Ana: connected in part (locked)",
+        ),
     ],
 )
 def test_the_status_of_the_daemon_has_a_line_of_it(changed, told):

@@ -1,6 +1,8 @@
 import sys
 from datetime import UTC, datetime
 
+import pytest
+
 from subcog.pipeline.cli.wording import counted, degraded_search, fitted, local_time, memories
 
 
@@ -13,6 +15,14 @@ def test_counts_are_words():
 def test_a_time_is_that_of_this_machine_and_says_so(set_zone):
     set_zone("Asia/Tokyo")
     assert local_time(datetime(2026, 10, 2, 20, tzinfo=UTC)) == "2026-10-03 05:00 +0900"
+
+
+@pytest.mark.parametrize(
+    ("day", "zone"), [((9999, 12, 31, 23, 59), "Europe/Berlin"), ((1, 1, 1), "America/New_York")]
+)
+def test_the_ends_of_time_are_told_as_they_were_given(set_zone, day, zone):
+    set_zone(zone)
+    assert local_time(datetime(*day, tzinfo=UTC)).endswith("+0000")
 
 
 def test_a_line_is_broken_between_words_in_a_terminal_alone(monkeypatch):

@@ -83,6 +83,14 @@ def test_a_problem_is_told_with_what_to_do_about_it():
     assert problem["message"] in found.mend
 
 
+def test_what_waits_for_somebodys_transaction_is_well_until_it_waits_for_long():
+    team = WELL | {"problem": {"reason": "locked", "message": "a colleague holds it"}}
+    found = examine_team(make_result(StatusResult, {"team": team}))
+    assert found.ok
+    assert "a colleague holds it" in found.seen
+    assert not examine_team(make_result(StatusResult, {"team": team | {"lag_s": 3 * 3600.0}})).ok
+
+
 def test_what_the_teams_server_says_moves_no_cursor():
     hostile = "\x1b]0;x\x07shop"
     problem = {"reason": "other_team", "message": f"[team] url leads to the team {hostile}"}

@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.signals import synced
 from subcog.sinks.team.protocol import About, Depth
-from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Pace, Problem, SyncCounters
+from subcog.sinks.team.sync_state import LISTEN, LOCKED, PULL, PUSH, Pace, Problem, SyncCounters
 from tests.emissions import emitted
 from tests.fakes import NOW, FixedClock
 
@@ -71,6 +71,13 @@ def test_a_problem_is_news_when_it_begins_and_when_it_becomes_another(tally):
     assert tally.succeed(PUSH)
     assert not tally.succeed(PUSH)
     assert tally.state().problem is None
+
+
+def test_of_several_problems_the_one_that_parts_them_is_told(tally):
+    tally.fail(LOCKED, Problem("locked", "somebody's transaction"))
+    assert (tally.state().connected, tally.state().problem.reason) == (True, "locked")
+    tally.fail(PULL, Problem("unreachable", "no answer"))
+    assert (tally.state().connected, tally.state().problem.reason) == (False, "unreachable")
 
 
 def test_only_what_happened_is_told(tally):
