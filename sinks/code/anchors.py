@@ -26,7 +26,7 @@ from ...config.patterns import regex
 from .checkout import Checkout, Late, Unreadable
 from .forms import VERSION
 from .outline import Outline, are_related, mentions, outline
-from .survey import Place, Survey, count_like, find_file, is_code, namesakes, survey
+from .survey import Place, Survey, count_like, find_file, is_code, survey
 
 _MOST_SEARCHED = 8
 _MOST_NAMED_FILES = 8
@@ -288,16 +288,12 @@ def _is_there(anchor: Anchor, checkout: Checkout) -> bool:
 
 
 def _moved_file(anchor: Anchor, checkout: Checkout, late: Late) -> AnchorState:
-    """By its text, and else by its name, where one other file alone has it: it was changed too."""
     if anchor.twins <= 0:
         twins = anchor.twins
         now = find_file(checkout, anchor.path, anchor.digest, twins=twins, late=late)
         if now:
             return _of(anchor, "moved", now)
-    named = namesakes(checkout.files(), anchor.path)
-    if late():
-        return _of(anchor, None)
-    return _of(anchor, "changed", named[0]) if len(named) == 1 else _of(anchor, "gone")
+    return _of(anchor, None if late() else "gone")
 
 
 def _moved_symbol(anchor: Anchor, checkout: Checkout, late: Late) -> AnchorState:

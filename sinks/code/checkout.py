@@ -117,8 +117,7 @@ class Checkout:
         return self._listed[1]
 
     def _walk(self) -> Iterator[str]:
-        rules = self._rules()
-        ignored, generated = Ignored(rules), _GENERATED if rules else _GENERATED | _OFTEN_GENERATED
+        ignored = Ignored(self._rules(""))
         folders = [""]
         for folder in islice(folders, MOST_FOLDERS):  # they grow meanwhile
             for entry in _entries(self.top / folder):
@@ -126,18 +125,29 @@ class Checkout:
                     return
                 path = f"{folder}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    is_hidden = entry.name.startswith(".") and entry.name not in _SEEN_HIDDEN
-                    is_left_out = is_hidden or entry.name in generated
-                    if not is_left_out and not ignored.matches(path, is_folder=True):
+                    if not self._is_left_out(path) and not ignored.matches(path, is_folder=True):
                         folders.append(f"{path}/")
                     continue
                 is_file = entry.is_file(follow_symlinks=False) and may_be_read(path)
                 if is_file and not ignored.matches(path, is_folder=False):
                     yield path
 
-    def _rules(self) -> str:
+    def _is_left_out(self, path: str) -> bool:
+        """Whether a folder is hidden, or its name says that it is generated and no rule might."""
+        name = path.rpartition("/")[2]
+        if name not in _OFTEN_GENERATED:
+            return name in _GENERATED or (name.startswith(".") and name not in _SEEN_HIDDEN)
+        if not self._rules(""):
+            return True
+        above = [str(each) for each in PurePosixPath(path).parents if each.name]
+        return any(
+            Ignored(self._rules(f"{each}/")).matches(path[len(each) + 1 :], is_folder=True)
+            for each in above
+        )
+
+    def _rules(self, folder: str) -> str:
         try:
-            read = self.read(".gitignore")
+            read = self.read(f"{folder}.gitignore")
         except Unreadable:
             return ""
         return read.data.decode("utf-8", "replace") if read else ""

@@ -248,7 +248,8 @@ class _Writer:
 
     def _write_joined(self, node: Node) -> bool:
         """Strings one behind another, as the one that they are; whether they are as plain."""
-        texts = [self._text(each.start_byte, each.end_byte) for each in node.children]
+        strings = (each for each in node.children if each.type != "comment")
+        texts = [self._text(each.start_byte, each.end_byte) for each in strings]
         marks = [_PREFIX.match(text) for text in texts]
         if any(mark is None or mark[1] for mark in marks):
             return False

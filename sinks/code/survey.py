@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -103,14 +103,10 @@ def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: L
             if found.has_substance():
                 return each
             short.append(each)
-    named = namesakes(short, path) or (short if twins == 0 else [])
-    return named[0] if len(named) == 1 else ""
-
-
-def namesakes(paths: Iterable[str], path: str) -> list[str]:
-    """Those of ``paths`` in other folders whose files are called as the one at ``path``."""
     name = PurePosixPath(path).name
-    return [each for each in paths if each != path and PurePosixPath(each).name == name]
+    named = [each for each in short if PurePosixPath(each).name == name]
+    found = named or (short if twins == 0 else [])
+    return found[0] if len(found) == 1 else ""
 
 
 def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: Late) -> int:

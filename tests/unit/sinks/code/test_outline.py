@@ -426,6 +426,7 @@ def test_a_long_group_of_constants_that_count_is_read_in_linear_memory():
     [
         ("a.py", 'x = "one " "two"\n', 'x = "one two"\n'),
         ("a.py", "raise E(\n    'a'\n    'b'\n)\n", 'raise E("ab")\n'),
+        ("a.py", "x = (\n    'a'  # why\n    'b'\n)\n", 'x = "ab"\n'),
         ("a.py", "import os, sys\nx = 1\n", "import os\nimport sys\n\nx = 1\n"),
         ("a.py", "from a import c, b\nx = 1\n", "from a import b\nfrom a import c\nx = 1\n"),
         (

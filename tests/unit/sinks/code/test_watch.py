@@ -227,14 +227,11 @@ async def test_of_several_short_files_that_are_alike_none_is_the_one_that_moved(
     assert await state(code, tmp_path, *anchors) == "gone"
 
 
-@pytest.mark.parametrize(("others", "became"), [(1, "changed"), (2, "gone")])
-async def test_a_file_that_moved_and_was_changed_is_known_by_its_name(tmp_path, others, became):
+async def test_a_namesake_of_a_deleted_file_is_not_the_file(tmp_path):
     code, anchors = await short_file(tmp_path)
     (tmp_path / "bin/bell.sh").unlink()
-    for number in range(others):
-        (tmp_path / f"to{number}").mkdir()
-        (tmp_path / f"to{number}/bell.sh").write_text(SHORT + "exit 1\n")
-    assert await state(code, tmp_path, *anchors) == became
+    (tmp_path / "bell.sh").write_text(SHORT + "exit 1\n")
+    assert await state(code, tmp_path, *anchors) == "gone"
 
 
 @pytest.mark.parametrize("folder", ["build", "target", ".circleci"])
@@ -245,6 +242,15 @@ async def test_a_folder_that_git_does_not_ignore_is_a_place_to_move_to(project, 
     (project / folder).mkdir()
     (project / "rates.py").rename(project / folder / "rates.py")
     assert await state(code, project, *anchors) == "moved"
+
+
+async def test_what_is_built_below_a_folder_with_rules_of_its_own_is_not_searched(tmp_path):
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    (tmp_path / "web/app/dist").mkdir(parents=True)
+    (tmp_path / "web/.gitignore").write_text("dist\n")
+    (tmp_path / "web/app/dist/rates.py").write_text(CODE)
+    (tmp_path / "web/rates.py").write_text(CODE)
+    assert Checkout(tmp_path).files() == (".gitignore", "web/.gitignore", "web/rates.py")
 
 
 async def test_a_name_that_is_defined_twice_has_no_anchor(project):
