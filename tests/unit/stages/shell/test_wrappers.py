@@ -70,6 +70,21 @@ def test_what_a_command_is_given_is_kept_apart():
     assert unwrapped(()).words == ()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nx run web:deploy -- --prod",
+        "bazel run --config=ci //deploy:prod -- --yes",
+        "nix run .#deploy -- --yes",
+        "gcloud run deploy web --command ./serve",
+        "gh run rerun 12 -c x",
+        "swift run -c release App",
+    ],
+)
+def test_a_task_with_arguments_is_no_wrapper(command):
+    assert " ".join(unwrapped(command.split(" ")).words) == command
+
+
 def test_words_keep_their_quotes():
     assert raw_words("a 'b c'd \"e f\" 'g") == ("a", "'b c'd", '"e f"', "'g")
 
