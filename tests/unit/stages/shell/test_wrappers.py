@@ -96,3 +96,29 @@ def test_a_hostile_command_is_unwrapped_soon(unit):
     with ends_soon():
         read_action(Action(tool="Bash", command=(unit * 6_000)[:6_000]))
         Deed(read_action(Action(tool="Bash", command=(unit * 6_000)[:6_000])))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "timeout{} make",
+        "nice{} make",
+        "sudo{}",
+        "watch{}",
+        "uv run{} -",
+        "ssh{} x y <<E\n",
+        "ssh{} -x <<E\n",
+        "bash{} x <<E\n",
+        "docker run{}",
+        "nix-shell{}",
+        "script{}",
+        "x exec{}",
+        "x run{}",
+        "kubectl{}",
+    ],
+)
+@pytest.mark.parametrize("option", [" -k", " -p", " -s", " -o", " -n", " -e", " --", " -c"])
+def test_options_without_end_are_read_soon(line, option):
+    for count in (32, 1_500):
+        with ends_soon():
+            Deed(read_action(Action(tool="Bash", command=line.format(option * count))))
