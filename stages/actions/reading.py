@@ -39,6 +39,7 @@ _SHORT_RESOURCES = {
     "cj": "cronjob", "ds": "daemonset", "pvc": "persistentvolumeclaim",
 }  # fmt: skip
 _GIT = r"(?:(?:sudo|command) +|\w+=\S+ +)*git (?:-C \S+ )?"
+_SENTENCE_END = regex(r"(?<=\w)[;,.]+\Z")
 _SHORT_FLAGS = (
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )-f(?= |\Z)"), "--force"),
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )\+(?=\w)"), "--force "),
@@ -217,8 +218,8 @@ def wrapped_commands(command: str) -> Iterator[str]:
 
 def _run_by(command: str, most: int) -> Iterator[Unwrapped]:
     """``command`` itself, and what it hands to a shell, a container or another machine."""
-    command = _SHELL["substituted"].sub("", command).strip("(){} ").rstrip(";,.")
-    run = unwrapped(raw_words(command))
+    command = _SHELL["substituted"].sub("", command).strip("(){} ")
+    run = unwrapped(raw_words(_SENTENCE_END.sub("", command)))
     yield run
     inner = run.script or sent_elsewhere(run.words)
     for one in _separated(_unquoted(inner)) if inner and most else ():

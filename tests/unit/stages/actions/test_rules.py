@@ -1211,6 +1211,13 @@ def test_a_rule_may_name_what_runs_a_command(denied, command):
     assert not breaks(f"Never run `{denied}` here.", deed(command.split(" ")[-1]))
 
 
+@pytest.mark.parametrize(
+    ("command", "broken"), [("git add .", True), ("git add .;", True), ("git add a.py", False)]
+)
+def test_a_path_of_one_dot_belongs_to_the_command(command, broken):
+    assert breaks("Never run `git add .` here.", deed(command)) == broken
+
+
 def test_what_is_needed_first_is_not_done_by_what_needs_it():
     rule = "`uv run pytest` needs `docker compose up -d db` first."
     assert breaks(rule, deed("uv run pytest"))
