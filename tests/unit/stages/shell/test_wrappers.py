@@ -18,6 +18,9 @@ RULE = "Never run `terraform apply` here."
         "timeout -k 5 60 {}",
         "stdbuf -oL {}",
         "time -p {}",
+        "command -p {}",
+        "command -v terraform && {}",
+        "cat <<<EOF\n{}\nEOF",
         "xargs -n 1 {}",
         "aws-vault exec prod -- {}",
         "op run -- {}",
@@ -62,6 +65,7 @@ def test_a_rule_sees_through_what_runs_a_command(line):
         "cat > x.md <<'EOF'\nterraform apply\nEOF",
         "python - <<'EOF'\nterraform apply\nEOF",
         "bash -c 'terraform plan'",
+        "command -v terraform apply",
     ],
 )
 def test_what_hands_words_on_runs_no_command(command):
