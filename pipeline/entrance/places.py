@@ -68,7 +68,8 @@ class Places:
             try:
                 real |= await self._look(f"{event.place.root}\0", partial(_real, strange))
             except TimeoutError:
-                real.pop(cwd, None)
+                if cwd in strange:
+                    del real[cwd]
         resolved = replace(
             action,
             directory=real.get(cwd, ""),

@@ -33,6 +33,7 @@ _KEYWORDS = frozenset(
 )
 _NO_COMMANDS = frozenset("for case esac select function done fi } [[".split())
 _SUBSTITUTION = regex(r"(?:[A-Za-z_]\w*=)?\"?\$\(|`|[<>]\(")
+_QUOTED_SUBSTITUTION = regex(r'"\$\(([^()"]*)\)[^"$]*"')
 _ASSIGNED = regex(r"[A-Za-z_]\w*\+?=")
 _USUAL = regex(r"\A(?:\S*/)?python[\d.]*(?= |\Z)")
 _NUMBER = regex(r"[+-]?\d+(?:[.,:]\d+)*[A-Za-z%]{0,3}")
@@ -156,7 +157,7 @@ def commands_run(text: str) -> tuple[Command, ...]:
     line, _ = without_documents(text)
     if len(line) > MAX_CHARS:
         return ()
-    line = _SUBSTITUTION.sub("\n", line)
+    line = _SUBSTITUTION.sub("\n", _QUOTED_SUBSTITUTION.sub(r"\n\1\n", line))
     try:
         parts = _parts(_tokens(line))
     except ValueError:

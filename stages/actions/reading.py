@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...bus.values import Action, Value
 from ...config.patterns import regex
-from ..shell.wrappers import raw_words, reads_shell, sent_elsewhere, unwrapped
+from ..shell.wrappers import Unwrapped, raw_words, reads_shell, sent_elsewhere, unwrapped
 from ..text.lexicons import load_wordings
 from ..text.paths import directories, seen_from, shortened, way_out
 from ..text.unicode import one_line
@@ -39,6 +39,7 @@ _SHORT_RESOURCES = {
     "cj": "cronjob", "ds": "daemonset", "pvc": "persistentvolumeclaim",
 }  # fmt: skip
 _GIT = r"(?:(?:sudo|command) +|\w+=\S+ +)*git (?:-C \S+ )?"
+_SENTENCE_END = regex(r"(?<=\w)[;,.]+\Z")
 _SHORT_FLAGS = (
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )-f(?= |\Z)"), "--force"),
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )\+(?=\w)"), "--force "),
@@ -194,8 +195,8 @@ def _spelled_out(command: str) -> str:
 
 def plain_commands(command: str) -> Iterator[str]:
     """``command`` without what only runs it, and the commands that it runs otherwise if any."""
-    for one in _run_by(command, _MAX_WRAPPED):
-        plain = as_usual(_spelled_out(one))
+    for run in _run_by(command, _MAX_WRAPPED):
+        plain = as_usual(_spelled_out(" ".join(run.words)))
         yield plain
         if django := _SHELL["django"].match(plain):
             yield from (f"manage.py {django['rest']}", django["rest"])
@@ -203,11 +204,23 @@ def plain_commands(command: str) -> Iterator[str]:
             yield sub_program["rest"]
 
 
-def _run_by(command: str, most: int) -> Iterator[str]:
+def wrapped_commands(command: str) -> Iterator[str]:
+    """The same commands with what sets up their environment, and with ``sudo``, where they have it.
+
+    A rule may be about these: "never `sudo npm install`", "never `nx run web:deploy`".
+    """
+    for run in _run_by(command, _MAX_WRAPPED):
+        for at in range(len(run.runners)):
+            yield as_usual(_spelled_out(" ".join((*run.runners[at:], *run.words))))
+        if run.as_root:
+            yield _spelled_out(" ".join(("sudo", *run.runners, *run.words)))
+
+
+def _run_by(command: str, most: int) -> Iterator[Unwrapped]:
     """``command`` itself, and what it hands to a shell, a container or another machine."""
-    command = _SHELL["substituted"].sub("", command).strip("(){} ").rstrip(";,.")
-    run = unwrapped(raw_words(command))
-    yield " ".join(run.words)
+    command = _SHELL["substituted"].sub("", command).strip("(){} ")
+    run = unwrapped(raw_words(_SENTENCE_END.sub("", command)))
+    yield run
     inner = run.script or sent_elsewhere(run.words)
     for one in _separated(_unquoted(inner)) if inner and most else ():
         yield from _run_by(one, most - 1)

@@ -30,6 +30,7 @@ from .reading import (
     plain_commands,
     script_commands,
     without_messages,
+    wrapped_commands,
 )
 from .written import Written, replaced_by, without_comments
 
@@ -82,7 +83,7 @@ class Deed:
         self._is_of_ci = CI_FILE.search(action.path) is not None
         self._commands = list(_in_place(action))
         self._is_script = not action.commands
-        self._ran = tuple(plain for _, ran in self._commands for plain in ran)
+        self._ran = tuple(plain for _, ran, _ in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(
             action.seen(path, where) for one, where in changes for path in files_written(one)
@@ -114,7 +115,8 @@ class Deed:
 
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
-        heads = [one.partition(" ")[0] for one in self._ran]
+        wrapped = (one for _, _, some in self._commands for one in some)
+        heads = [one.partition(" ")[0] for one in (*self._ran, *wrapped)]
         files = file_keys((*self._edited, *self._written))
         return frozenset(
             (
@@ -152,10 +154,10 @@ class Deed:
     def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
         """Whether a command is ``denied``; what is not to be done to others may be done locally."""
         return any(
-            denied.is_run_by(plain, whole)
-            for whole, ran in self._commands
+            denied.is_run_by(one, whole)
+            for whole, ran, wrapped in self._commands
             if not (is_shared and (self._is_local or _is_harmless(whole, denied.command)))
-            for plain in ran
+            for one in (*ran, *wrapped)
         )
 
     def _did_first(self, text: str) -> bool:
@@ -235,8 +237,8 @@ def action_keys(deed: Deed, commands: Iterable[Command]) -> tuple[str, ...]:
     return (*shapes, *deed.keys())
 
 
-def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each command that changes something, with where it is run, and its plain forms.
+def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Each command that changes something, with where it is run, its plain and its wrapped forms.
 
     Those that are written into a script are among them.
     """
@@ -246,10 +248,14 @@ def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...]]]:
             where = command
         elif not looks(command):
             ordered = action.purpose if action.is_ordered else ""
-            yield f"{where}\n{folder}\n{ordered}\n{command}", tuple(plain_commands(command))
+            yield f"{where}\n{folder}\n{ordered}\n{command}", *_forms(command)
     for command in script_commands(action.path, action.added):
         if not looks(command):
-            yield f"{action.path}\n{command}", tuple(plain_commands(command))
+            yield f"{action.path}\n{command}", *_forms(command)
+
+
+def _forms(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(plain_commands(command)), tuple(wrapped_commands(command))
 
 
 def _is_harmless(said: str, command: str) -> bool:

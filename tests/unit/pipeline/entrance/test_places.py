@@ -4,7 +4,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from subcog.bus.values import Place, Scope
+from subcog.bus.events import ActionProposed
+from subcog.bus.values import Action, Place, Scope
 from subcog.pipeline.entrance import places as module
 from subcog.pipeline.entrance.places import Places
 from subcog.sinks.project.identity import Projects
@@ -98,6 +99,22 @@ async def test_a_name_over_http_of_a_directory_that_hangs_takes_no_thread_of_the
         assert anyio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
     finally:
         answers.set()
+
+
+@pytest.mark.parametrize(("cwd", "known"), [("/work/shop/api", "/work/shop/api"), ("/stale", "")])
+async def test_a_file_that_does_not_answer_takes_no_directory_away(monkeypatch, cwd, known):
+    monkeypatch.setattr(module, "WITHIN_S", 0.05)
+    answers = threading.Event()
+    monkeypatch.setattr(module, "_real", lambda paths: answers.wait(PATIENCE_S) and {})
+    user = Scope("user", "u")
+    place = Place(project=user, root="/work/shop", user=user, trees=("/work/shop",))
+    action = Action(tool="Write", paths=("/stale/a.py",))
+    event = ActionProposed(trace="t", session="s", client="c", place=place, action=action)
+    try:
+        found = await Places(Projects(), "u").resolve(event, cwd)
+    finally:
+        answers.set()
+    assert (found.action.directory, found.action.paths) == (known, action.paths)
 
 
 async def test_who_says_that_it_has_no_project_is_the_user_alone():

@@ -74,10 +74,13 @@ def test_what_cannot_be_read_has_no_commands_and_may_do_anything(command):
     assert (read.commands, read.decisive, read.prepares) == ((), False, True)
 
 
-@pytest.mark.parametrize("unit", ["'", '"', "a;", "-x ", "$ ", "sudo ", "A=b ", "cd a;", "(", "#"])
+@pytest.mark.parametrize(
+    "unit", ["'", '"', "a;", "-x ", "$ ", "sudo ", "A=b ", "cd a;", "(", '"$(']
+)
 def test_a_line_of_any_kind_is_read_at_once(unit):
     with ends_soon():
         read_line((unit * MAX_CHARS)[:MAX_CHARS])
+        commands_run((unit * MAX_CHARS)[:MAX_CHARS])
 
 
 @pytest.mark.parametrize("command", ["export A=b", "echo a > b", "source x", "a >> b"])
@@ -97,6 +100,9 @@ def test_a_command_can_be_read_again_from_how_it_is_written():
         ("for i in 1 2; do make dev; done", ["make dev"]),
         ("if true; then make dev; else make x; fi", ["make dev", "make x"]),
         ("out=$(make dev); echo $out", ["make dev"]),
+        ('cd "$(git rev-parse --show-toplevel)" && gradle', ["gradle"]),
+        ('x="$(make dev)"; echo "$x"', ["make dev"]),
+        ('cd "$(make where)/api" && make dev', ["make where", "make dev"]),
         ("bash <<'EOF'\nmake dev\nEOF", ["bash", "make dev"]),
         ("cat > a.md <<'EOF'\nmake dev\nEOF", ["cat"]),
         ("A=1 bash -c 'make dev'", ["A=1 make dev"]),

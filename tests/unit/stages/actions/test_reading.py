@@ -49,6 +49,7 @@ def test_what_is_only_said_of_a_change_is_not_searched_for():
         "LC_ALL=C sort names.txt | uniq -c",
         "terraform --version",
         "npm ls react",
+        "command -v terraform",
         "RAILS_ENV=production bin/rails db:migrate:status",
         "bundle exec rake routes",
     ],

@@ -1186,6 +1186,45 @@ def test_the_words_of_a_command_stand_in_the_order_and_places_of_one(rule, comma
 
 
 @pytest.mark.parametrize(
+    ("denied", "command"),
+    [
+        ("nx run web:deploy", "nx run web:deploy -- --prod"),
+        ("turbo run deploy", "turbo run deploy -- --prod"),
+        ("lerna run publish", "lerna run publish -- --yes"),
+        ("bazel run //deploy:prod", "bazel run //deploy:prod -- --yes"),
+        ("nix run .#deploy", "nix run .#deploy -- --yes"),
+        ("gcloud run deploy", "gcloud run deploy web --command ./serve"),
+        ("gh run rerun", "gh run rerun 12 -c x"),
+        ("modal run", "modal run app.py -- --x"),
+        ("swift run", "swift run -c release App"),
+        ("npm exec", "npm exec foo"),
+        ("hatch run deploy", "hatch run deploy"),
+        ("npx prisma migrate reset", "npx prisma migrate reset --force"),
+        ("python -m http.server", "uv run python -m http.server 80"),
+        ("poetry run deploy", "sudo poetry run deploy"),
+        ("uv run alembic downgrade", "bash -c 'cd a && uv run alembic downgrade -1'"),
+        ("sudo npm install", "sudo -E npm install left-pad"),
+    ],
+)
+def test_a_rule_may_name_what_runs_a_command(denied, command):
+    assert breaks(f"Never run `{denied}` here.", deed(command))
+    assert not breaks(f"Never run `{denied}` here.", deed(command.split(" ")[-1]))
+
+
+@pytest.mark.parametrize(
+    ("command", "broken"), [("git add .", True), ("git add .;", True), ("git add a.py", False)]
+)
+def test_a_path_of_one_dot_belongs_to_the_command(command, broken):
+    assert breaks("Never run `git add .` here.", deed(command)) == broken
+
+
+def test_what_is_needed_first_is_not_done_by_what_needs_it():
+    rule = "`uv run pytest` needs `docker compose up -d db` first."
+    assert breaks(rule, deed("uv run pytest"))
+    assert not breaks(rule, deed("docker compose up -d db && uv run pytest"))
+
+
+@pytest.mark.parametrize(
     ("path", "written", "broken"),
     [
         ("a.py", 'msg = "use print() here"', False),
