@@ -105,8 +105,8 @@ def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: L
             short.append(each)
     name = PurePosixPath(path).name
     named = [each for each in short if PurePosixPath(each).name == name]
-    found = named or (short if twins == 0 else [])
-    return found[0] if len(found) == 1 else ""
+    likely = named or (short if twins == 0 else [])
+    return likely[0] if len(likely) == 1 else ""
 
 
 def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: Late) -> int:

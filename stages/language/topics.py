@@ -30,7 +30,7 @@ _POINTS = regex(r"\b(?:it|this|that|these|those|them|again)\b|\d", re.IGNORECASE
 _SAYS_LITTLE = word_list("small_talk") | word_list("leads_in") | word_list("housekeeping")
 _JUDGES = word_list("small_talk") | word_list("leads_in") | word_list("judgements")
 # "Where is it" and "why?" ask for a fact, "is it done?" and "what do you think?" for a judgement.
-_ASKS_A_FACT = regex(r"\b(?:where|why|which|who|whose|when)\b")
+_ASKS_A_FACT = regex(r"\b(?:where|why|which|who|whose|when|how to|yesterday|what (?:did|do) we)\b")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset("to i we you one they can could should would might must not and".split())
 

@@ -105,8 +105,12 @@ def _is_of_the_past(newer: Statement, older: Statement) -> bool:
     told = said_of_past(newer.line)
     if not told or said_of_past(older.line):
         return False
-    values = newer.heavy.union(map(canonical, chain(newer.times, newer.figures)))
-    return bool(values.intersection(map(canonical, told.split())) - older.canonical_words)
+    held = frozenset(map(canonical, told.split()))
+    return bool(_values(newer) & held - older.canonical_words) and bool(_values(older) - held)
+
+
+def _values(statement: Statement) -> frozenset[str]:
+    return statement.heavy.union(map(canonical, chain(statement.times, statement.figures)))
 
 
 def _adds_number(newer: Statement, older: Statement) -> bool:

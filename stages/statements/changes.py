@@ -271,15 +271,29 @@ _LASTS = regex(
     )
     + " "
 )
+# "Was rewritten in Rust": it is, since; a state is what only held.
+_WAS_DONE = regex(
+    r" (?:was|were|got|been) (?:\w+ly )?"
+    r"(?!"
+    + _any(
+        "hosted,stored,deployed,served,kept,written,based,called,allowed,limited,hashed,encrypted,"
+        "cached,logged,named"
+    )
+    + r" )"
+    r"\w+(?:ed|en|ilt|ut|old|ade) "
+)
+# "Formerly Alice owned billing; Bob owns it": what is said behind may be of the present.
+_SAYS_MORE = regex(r" (?:[,;:]|but|then) \w")
 
 
 def said_of_past(line: str) -> str:
-    """What ``line`` says held once, without when that was; "" if it may hold now.
+    """What ``line`` says held once, without when that was; "" if some of it may hold now.
 
     "The limit used to be 10", "until 2025 the limit was 10", "before uv we used pip-tools".
     """
     told, used = _USED_TO.subn(" ", line)
     told, dated = _WHEN.subn(" ", told)
-    if _IS_SO.search(told) or not (used or dated):
+    if _IS_SO.search(told) or _SAYS_MORE.search(told) or not (used or dated):
         return ""
-    return told if used or (_WAS_SO.search(told) and not _LASTS.search(told)) else ""
+    lasts = _LASTS.search(told) or _WAS_DONE.search(told)
+    return told if used or (_WAS_SO.search(told) and not lasts) else ""

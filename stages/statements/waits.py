@@ -52,9 +52,10 @@ _WE = (
 )
 # "We cannot ship until …", "Waiting on Oksana for …". Who is spoken to, or anybody, is told a rule.
 _HELD_UP = regex(
-    rf"{_WE}(?:still )?(?:(?:can ?not|can['\u2019]?t|can|unable to|not able to)\b[^;:.?!]{{2,90}}?"
-    r"\b(?:until|till|before|unless)|(?:waiting|blocked|stuck|held up) (?:on|for|by|until|till))"
-    r"\s+(?P<awaited>\S+)",
+    rf"(?:(?:{_WE}(?:still )?(?:can ?not|can['\u2019]?t|unable to|not able to)"
+    r"|\b(?:nobody|no one|nothing)\s+can)\b[^;:.?!]{2,90}?\b(?:until|till|before|unless)"
+    rf"|{_WE}(?:still )?(?:waiting|blocked|stuck|held up) (?:on|for|by|until|till))"
+    r"\s+(?:(?:the|our)\s+)?(?P<awaited>\S+)",
     re.IGNORECASE,
 )
 # "The export cannot go live until Bram finishes it."
@@ -66,6 +67,12 @@ _BY_NAME = regex(
 _EACH_TIME = regex(
     r"(?:it|its|they|their|you|your|all|every|each|any|both|some\w*|at|an?|one|two|three|four|\d.*"
     r"|after|further|that|this|these|those)",
+    re.IGNORECASE,
+)
+# So is what every change waits for: "until CI passes", "before QA signs off".
+_RECURS = regex(
+    r"\b(?:until|till|before|unless) (?:the )?(?:ci|tests?|builds?|checks?|pipelines?|qa) "
+    r"(?:pass\w*|(?:is|are) green|signs? off|finish\w*|succeeds?|approves?)\b",
     re.IGNORECASE,
 )
 _TURNED_DOWN = regex(r"\b(?:rejected|refused|declined|denied|turned down|failed)\b", re.IGNORECASE)
@@ -96,7 +103,9 @@ def is_held_up(content: str) -> bool:
     if by_name := _BY_NAME.match(first[:1].lower() + first[1:]):
         return fold(by_name["awaited"]) not in TECHNOLOGIES
     held_up = _HELD_UP.search(first)
-    return held_up is not None and _EACH_TIME.fullmatch(held_up["awaited"]) is None
+    if held_up is None or _RECURS.search(first):
+        return False
+    return _EACH_TIME.fullmatch(held_up["awaited"]) is None
 
 
 def is_past(word: str) -> bool:

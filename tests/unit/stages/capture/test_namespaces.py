@@ -76,6 +76,13 @@ def test_what_waits_for_something_is_remembered_as_a_blocker(text):
         "Callers cannot rely on the order until Redis answers",
         "Orders cannot be cancelled after they are shipped",
         "We never merge until QA has signed the checklist",
+        "We can merge before CI finishes",
+        "We can use SQLite until we need more than one writer",
+        "We can raise the limit unless Ops objects",
+        "I can deploy before noon",
+        "Nobody can merge until CI passes",
+        "We cannot merge until CI is green",
+        "We can't push to main before QA signs off",
     ],
 )
 def test_what_holds_each_time_is_no_blocker(text):

@@ -647,6 +647,18 @@ def test_what_held_once_is_no_news_on_what_holds(newer, older):
     [
         ("In 2025 we moved from Jenkins to Buildkite", "We deploy with Jenkins"),
         ("The limit is 25 requests, it used to be 10", "The limit is 10 requests"),
+        ("In 2025 the service was rewritten in Rust", "The service is written in Go"),
+        (
+            "In March the database was transferred from Postgres to MySQL",
+            "The database is Postgres",
+        ),
+        ("Last week the deploy target was handed over to Fly", "The deploy target is Heroku"),
+        ("Last week Bob was put in charge of billing", "Alice is in charge of billing"),
+        ("In March the limit was doubled to 20 requests", "The limit is 10 requests"),
+        ("Formerly Alice owned billing; Bob owns it", "Alice owns billing"),
+        ("The API rate limit used to be 20 requests", "The rate limit is 20 requests"),
+        ("The production database used to be Postgres", "The database is Postgres"),
+        ("We used to deploy with Jenkins every night", "We deploy with Jenkins"),
     ],
 )
 def test_what_is_told_to_be_over_contradicts(newer, older):
