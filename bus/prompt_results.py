@@ -35,6 +35,11 @@ ABSTAINED = {
 """Why nothing is injected, in words: what ``abstained`` says as a constant."""
 
 
+def why_nothing(abstained: str) -> str:
+    """``abstained`` in words; one that has none, as of a newer daemon, as it is."""
+    return ABSTAINED.get(abstained, abstained)
+
+
 class IntentResult(Result, frozen=True, kw_only=True):
     """A search intent. Without one, ``intent_type`` is None and what follows it is missing."""
 

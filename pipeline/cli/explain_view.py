@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ...bus.prompt_results import (
-    ABSTAINED,
     ClassifyResult,
     EnrichedIntent,
     ExplainResult,
@@ -20,6 +19,7 @@ from ...bus.prompt_results import (
     Trace,
     TracedEnrichment,
     TracedIntent,
+    why_nothing,
 )
 from ...bus.prompts import Parsed, ProjectAnswer, Verdict
 from ...bus.results import UseResult
@@ -248,7 +248,7 @@ def _scores(verdict: Verdict) -> str:
 
 def _outcome(answer: ExplainResult) -> RenderableType:
     reason = answer.inject.abstained or ""
-    told = f"nothing is injected: {ABSTAINED.get(reason, reason)} ({reason})"
+    told = f"nothing is injected: {why_nothing(reason)} ({reason})"
     nothing = Text(told, style="yellow")
     if not answer.context:
         return nothing
@@ -295,7 +295,7 @@ def _rows(trace: Trace) -> Iterator[tuple[str, str]]:
         won, lost = conflict.winner, conflict.loser
         yield "", f"{won.id} ({won.score}) over {lost.id} ({lost.score})"
     yield "classify", _classified(trace.classify)
-    reason = inject.abstained and ABSTAINED.get(inject.abstained, inject.abstained)
+    reason = inject.abstained and why_nothing(inject.abstained)
     yield "inject", reason or f"{len(inject.memories)}, {counted(inject.tokens, 'token')}"
     for verdict in inject.verdicts:
         yield "", f"{'✓' if verdict.injected else '·'} {verdict.id} {verdict.why}"

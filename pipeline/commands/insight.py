@@ -282,9 +282,9 @@ def _list(found: Iterable[object], limit: int) -> None:
 
 def _outcome(inject: TracedInjection) -> str:
     if inject.abstained:
-        from ...bus.prompt_results import ABSTAINED
+        from ...bus.prompt_results import why_nothing
 
-        return f"nothing injected: {ABSTAINED.get(inject.abstained, inject.abstained)}"
+        return f"nothing injected: {why_nothing(inject.abstained)}"
     return f"{memories(len(inject.memories))}, {counted(inject.tokens, 'token')}"
 
 

@@ -18,7 +18,8 @@ from ...bus.events import ActionProposed, Event, ToolFailed, ToolUsed
 from ...bus.values import Place, Scope
 from ...sinks.disk import Disk
 from ...sinks.project.identity import Projects
-from ...sinks.project.trees import absolute, is_below
+from ...sinks.project.trees import absolute
+from ...stages.text.paths import seen_from, way_out
 
 WITHIN_S = 2.0
 """So long a disk may take; a hook that has less time hangs up earlier."""
@@ -64,7 +65,7 @@ class Places:
         action, trees = event.action, event.place.trees
         named = [path for path in (cwd, *action.paths) if path.startswith("/")]
         real = {path: path for path in named}
-        if strange := [path for path in named if not any(is_below(path, one) for one in trees)]:
+        if strange := [path for path in named if way_out(seen_from(trees, path))]:
             try:
                 real |= await self._look(f"{event.place.root}\0", partial(_real, strange))
             except TimeoutError:

@@ -12,6 +12,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -117,33 +118,20 @@ class Checkout:
         return self._listed[1]
 
     def _walk(self) -> Iterator[str]:
-        ignored = Ignored(self._rules(""))
-        folders = [""]
+        rules = cache(lambda folder: Ignored(self._rules(folder)))
+        ignored, folders = rules(""), [""]
         for folder in islice(folders, MOST_FOLDERS):  # they grow meanwhile
             for entry in _entries(self.top / folder):
                 if self._late():
                     return
                 path = f"{folder}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if not self._is_left_out(path) and not ignored.matches(path, is_folder=True):
+                    if not _is_left_out(path, rules) and not ignored.matches(path, is_folder=True):
                         folders.append(f"{path}/")
                     continue
                 is_file = entry.is_file(follow_symlinks=False) and may_be_read(path)
                 if is_file and not ignored.matches(path, is_folder=False):
                     yield path
-
-    def _is_left_out(self, path: str) -> bool:
-        """Whether a folder is hidden, or its name says that it is generated and no rule might."""
-        name = path.rpartition("/")[2]
-        if name not in _OFTEN_GENERATED:
-            return name in _GENERATED or (name.startswith(".") and name not in _SEEN_HIDDEN)
-        if not self._rules(""):
-            return True
-        above = [str(each) for each in PurePosixPath(path).parents if each.name]
-        return any(
-            Ignored(self._rules(f"{each}/")).matches(path[len(each) + 1 :], is_folder=True)
-            for each in above
-        )
 
     def _rules(self, folder: str) -> str:
         try:
@@ -160,6 +148,7 @@ class Ignored:
     """
 
     def __init__(self, text: str) -> None:
+        self.is_empty = not text
         lines = (line.strip() for line in text.splitlines()[:_MOST_RULES])
         rules = [
             line for line in lines if line and line[0] not in "#!" and len(line) <= _MAX_RULE_CHARS
@@ -170,6 +159,20 @@ class Ignored:
     def matches(self, path: str, *, is_folder: bool) -> bool:
         paths, names = self._of_folders if is_folder else self._of_files
         return bool(paths.match(path) or names.match(path.rpartition("/")[2]))
+
+
+def _is_left_out(path: str, rules: Callable[[str], Ignored]) -> bool:
+    """Whether a folder is hidden, or its name says that it is generated and no rule might.
+
+    ``rules`` are those of the ``.gitignore`` in a folder.
+    """
+    name = path.rpartition("/")[2]
+    if name not in _OFTEN_GENERATED:
+        return name in _GENERATED or (name.startswith(".") and name not in _SEEN_HIDDEN)
+    above = [f"{each}/" for each in PurePosixPath(path).parents if each.name]
+    return rules("").is_empty or any(
+        rules(folder).matches(path.removeprefix(folder), is_folder=True) for folder in above
+    )
 
 
 def _patterns(rules: Sequence[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:

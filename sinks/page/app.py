@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 
 import anyio
-import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
@@ -29,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...bus.values import Scope as Owner
 from .activity import Activity, Entry
 from .acts import Acts
-from .bodies import body_of
+from .bodies import text_in
 from .render import FOLDER, render
 from .screens import SCREENS, Screens, named_by_id, summaries_of, visit_of
 from .visits import PagePort, Refused, Visit, Visits
@@ -101,11 +100,7 @@ class Page:
 
     async def enter(self, request: Request) -> Response:
         """Trade an invitation for a visit."""
-        body = await body_of(request, limit=MAX_INVITATION)
-        try:
-            code = msgspec.json.decode(body, type=dict[str, str])["code"]
-        except (ValueError, KeyError, RecursionError):
-            raise Refused("no code was sent") from None
+        code = await text_in(request, "code", "code", limit=MAX_INVITATION)
         visit = self._visits.enter(code)
         if visit is None:
             told = "this address was used or is too old; `subcog ui` makes a new one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from .visits import Refused
@@ -22,3 +23,15 @@ async def body_of(request: Request, *, limit: int = MAX_BODY) -> bytes:
     except ClientDisconnect:
         raise Refused("the request was cut off") from None
     return bytes(body)
+
+
+async def text_in(request: Request, name: str, what: str, *, limit: int = MAX_BODY) -> str:
+    """The text called ``name`` in the body of a request.
+
+    Raises ``Refused``, like ``body_of``, or since no ``what`` was sent.
+    """
+    body = await body_of(request, limit=limit)
+    try:
+        return msgspec.json.decode(body, type=dict[str, str])[name]
+    except (ValueError, KeyError, RecursionError):
+        raise Refused(f"no {what} was sent") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ...bus.prompt_results import ABSTAINED
+from ...bus.prompt_results import why_nothing
 from ...config.characters import HIDDEN, IDLE
 from ...config.patterns import regex
 
@@ -41,7 +41,7 @@ def _environment() -> Environment:
         "ago": ago,
         "size": size,
         "short": short,
-        "reason": reason,
+        "reason": why_nothing,
         "times": times,
     }
     return environment
@@ -93,11 +93,6 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
-
-
-def reason(abstained: str) -> str:
-    """Why nothing was shown, in words."""
-    return ABSTAINED.get(abstained, abstained)
 
 
 def times(count: int) -> str:

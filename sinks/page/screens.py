@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 from urllib.parse import urlencode
 
-import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -33,7 +32,7 @@ from ...bus.sessions import (
 )
 from ...bus.values import NAMESPACES
 from .activity import Activity, Entry, MomentSeen, PromptSeen, latency_of
-from .bodies import body_of
+from .bodies import text_in
 from .listings import (
     WHICH,
     Asked,
@@ -222,7 +221,8 @@ class Screens:
     async def rehearse(self, request: Request) -> Response:
         """What would be injected for a prompt; to the script, which posts it, that part alone."""
         visit, is_posted = visit_of(request), request.method == "POST"
-        query = await _posted(request) if is_posted else request.query_params.get("q", "").strip()
+        asked = request.query_params.get("q", "")
+        query = (await text_in(request, "q", "prompt") if is_posted else asked).strip()
         answer = await self._ask(visit, "explain", ExplainResult, text=query) if query else None
         unfetched = _unfetched(answer.inject.verdicts) if answer else ()
         facts: dict[str, object] = {
@@ -290,14 +290,6 @@ class Screens:
 
 async def _first(request: Request) -> Response:
     return RedirectResponse(f"{visit_of(request).path}{SCREENS[0].name}")
-
-
-async def _posted(request: Request) -> str:
-    body = await body_of(request)
-    try:
-        return msgspec.json.decode(body, type=dict[str, str])["q"].strip()
-    except (ValueError, KeyError, RecursionError):
-        raise Refused("no prompt was sent") from None
 
 
 def visit_of(request: Request) -> Visit:

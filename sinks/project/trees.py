@@ -31,11 +31,6 @@ def other_trees(top: Path, look: Look) -> tuple[Path, ...]:
     return tuple(tree for tree in dict.fromkeys(trees) if tree != top)
 
 
-def is_below(path: str, tree: str) -> bool:
-    """Whether ``path``, as it is written, is ``tree`` or in it; both are absolute."""
-    return f"{os.path.normpath(path)}/".startswith(f"{tree.rstrip('/')}/")
-
-
 def is_inside(root: Path, named: str) -> bool:
     """Whether ``named`` (with a line number or without) is there and within ``root``."""
     plain = _LOCATION.sub("", named)

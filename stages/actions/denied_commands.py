@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.patterns import regex
+from ..shell.wrappers import raw_words
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .reading import as_usual, plain_commands
 
@@ -28,7 +29,6 @@ _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 _TOLD_WITHIN = 80
 _MOST_BETWEEN = 3
-_SHELL_WORD = regex(r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s'\"]|['\"])+")
 _QUOTES = regex(r"(['\"])(.*)\1", re.DOTALL)
 _SHORTEST_PART = 6
 """So long is an option at least that a longer one may stand for: ``--selector``."""
@@ -64,7 +64,7 @@ def invocation_of(command: str) -> Invocation:
 
     What is quoted is one word.
     """
-    tokens = [_QUOTES.sub(r"\2", token) for token in _SHELL_WORD.findall(command)]
+    tokens = [_QUOTES.sub(r"\2", token) for token in raw_words(command)]
     words: list[str] = []
     values: list[int] = []
     options: list[str] = []

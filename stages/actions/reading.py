@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -195,7 +195,20 @@ def _spelled_out(command: str) -> str:
 
 def plain_commands(command: str) -> Iterator[str]:
     """``command`` without what only runs it, and the commands that it runs otherwise if any."""
-    for run in _run_by(command, _MAX_WRAPPED):
+    return _plain(_run_by(command, _MAX_WRAPPED))
+
+
+def command_forms(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The ``plain_commands``, and the same with what sets up their environment, and with ``sudo``.
+
+    A rule may be about the latter: "never `sudo npm install`", "never `nx run web:deploy`".
+    """
+    runs = tuple(_run_by(command, _MAX_WRAPPED))
+    return tuple(_plain(runs)), tuple(_wrapped(runs))
+
+
+def _plain(runs: Iterable[Unwrapped]) -> Iterator[str]:
+    for run in runs:
         plain = as_usual(_spelled_out(" ".join(run.words)))
         yield plain
         if django := _SHELL["django"].match(plain):
@@ -204,12 +217,8 @@ def plain_commands(command: str) -> Iterator[str]:
             yield sub_program["rest"]
 
 
-def wrapped_commands(command: str) -> Iterator[str]:
-    """The same commands with what sets up their environment, and with ``sudo``, where they have it.
-
-    A rule may be about these: "never `sudo npm install`", "never `nx run web:deploy`".
-    """
-    for run in _run_by(command, _MAX_WRAPPED):
+def _wrapped(runs: Iterable[Unwrapped]) -> Iterator[str]:
+    for run in runs:
         for at in range(len(run.runners)):
             yield as_usual(_spelled_out(" ".join((*run.runners[at:], *run.words))))
         if run.as_root:

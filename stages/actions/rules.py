@@ -7,7 +7,7 @@ of people in ``rule_forms.toml``. What a rule says in other words is ``match.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -26,11 +26,10 @@ from .reading import (
     CI_FILE,
     ActionText,
     as_usual,
+    command_forms,
     looks,
-    plain_commands,
     script_commands,
     without_messages,
-    wrapped_commands,
 )
 from .written import Written, replaced_by, without_comments
 
@@ -81,7 +80,7 @@ class Deed:
         self._changes = tuple(one for one, _ in changes)
         self._is_local = any(map(_FORMS["own_place"].search, self._changes))
         self._is_of_ci = CI_FILE.search(action.path) is not None
-        self._commands = list(_in_place(action))
+        self._commands = list(_in_place(action, self._changes))
         self._is_script = not action.commands
         self._ran = tuple(plain for _, ran, _ in self._commands for plain in ran)
         self._edited = (action.path, *action.other_paths) if action.path else ()
@@ -237,25 +236,23 @@ def action_keys(deed: Deed, commands: Iterable[Command]) -> tuple[str, ...]:
     return (*shapes, *deed.keys())
 
 
-def _in_place(action: ActionText) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Each command that changes something, with where it is run, its plain and its wrapped forms.
+def _in_place(
+    action: ActionText, changes: Collection[str]
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Each of ``changes``, with where it is run, its plain and its wrapped forms.
 
-    Those that are written into a script are among them.
+    What is written into a script and changes something is among them.
     """
     where = ""
     for command, folder in action.placed:
         if _FORMS["goes_to"].match(command):
             where = command
-        elif not looks(command):
+        elif command in changes:
             ordered = action.purpose if action.is_ordered else ""
-            yield f"{where}\n{folder}\n{ordered}\n{command}", *_forms(command)
+            yield f"{where}\n{folder}\n{ordered}\n{command}", *command_forms(command)
     for command in script_commands(action.path, action.added):
         if not looks(command):
-            yield f"{action.path}\n{command}", *_forms(command)
-
-
-def _forms(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return tuple(plain_commands(command)), tuple(wrapped_commands(command))
+            yield f"{action.path}\n{command}", *command_forms(command)
 
 
 def _is_harmless(said: str, command: str) -> bool:
