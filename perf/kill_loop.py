@@ -308,7 +308,7 @@ def _line(kind: str, row: Row) -> str:
 
 def run(root: Path, *, markers: int, kills: int, seed: int, kinds: Sequence[str]) -> Loop:
     """Rounds of these ``kinds`` until so many markers were sent and so many daemons killed."""
-    house = House(root)
+    house = House(root, installed=True)
     house.env |= DEFAULTS
     # Where there is a backup, no new database is begun in the place of one that was deleted.
     house.env["SUBCOG_BACKUP_ENABLED"] = "false"

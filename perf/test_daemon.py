@@ -21,7 +21,7 @@ ACTIONS = 60
 @pytest.fixture(scope="module", params=[1_000, 10_000])
 def filled(request, tmp_path_factory):
     """A house whose project has many memories, with a daemon that is up, and a session begun."""
-    house = House(tmp_path_factory.mktemp("filled"))
+    house = House(tmp_path_factory.mktemp("filled"), installed=True)
     place = Projects().place(project_dir=str(house.project), cwd="", user="x")
     house.paths.data.mkdir(parents=True, mode=0o700)
     fill(house.paths.database, place.project, request.param)
@@ -124,7 +124,7 @@ def cpu_s(pid: int) -> float:
 
 def test_a_cold_start(tmp_path):
     took_ms = []
-    house = House(tmp_path)
+    house = House(tmp_path, installed=True)
     del house.env["SUBCOG_HOOK_TOTAL_MS"], house.env["SUBCOG_HOOK_START_MS"]
     house.capture("We use argon2id for password hashing because bcrypt truncates at 72 bytes")
     answered = 0
@@ -142,7 +142,7 @@ def test_a_cold_start(tmp_path):
 
 
 def test_the_end_of_a_turn_with_a_transcript_of_50_mb(tmp_path):
-    house = House(tmp_path)
+    house = House(tmp_path, installed=True)
     try:
         house.start()
         transcript = tmp_path / "transcript.jsonl"

@@ -18,7 +18,7 @@ COUNT = 10_000
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> houses.House:
     monkeypatch.setattr(houses, "PATIENCE_S", 300.0)
-    house = houses.House(tmp_path)
+    house = houses.House(tmp_path, installed=True)
     yield house
     house.close()
 

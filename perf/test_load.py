@@ -36,7 +36,7 @@ MODELS = {"fast": "20 ms", "slow": "250 ms", "dead": "never"}
 
 @contextmanager
 def opened(root: Path, **env: str) -> Iterator[House]:
-    house = House(root)
+    house = House(root, installed=True)
     house.env |= env
     try:
         yield house

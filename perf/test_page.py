@@ -51,7 +51,7 @@ def chromium():
 
 def stocked(root, count, hook=""):
     """A house with ``count`` memories that a ``hook`` has brought, and a daemon that has them."""
-    house = House(root)
+    house = House(root, installed=True)
     place = Projects().place(project_dir=str(house.project), cwd="", user="x")
     house.paths.data.mkdir(parents=True, mode=0o700)
     with ThreadPoolExecutor(1) as pool:  # the browser's driver runs a loop on this thread

@@ -68,7 +68,7 @@ def table() -> Iterator[Table]:
 def filled(root: Path, count: int, others: int = 0) -> Iterator[House]:
     """A house whose project has ``count`` memories, beside ``others`` others with 10,000 each."""
     patience, houses.PATIENCE_S = houses.PATIENCE_S, PATIENCE_S
-    house = House(root)
+    house = House(root, installed=True)
     del house.env["SUBCOG_HOOK_TOTAL_MS"]
     house.paths.data.mkdir(parents=True, mode=0o700)
     fill(house.paths.database, project_of(house), count)
@@ -215,7 +215,7 @@ def test_prompts_and_captures(large: House, table: Table) -> None:
 
 
 def test_bulk_import(tmp_path: Path, table: Table) -> None:
-    house = House(tmp_path)
+    house = House(tmp_path, installed=True)
     file = tmp_path / "memories.jsonl"
     with file.open("w", encoding="utf-8") as lines:
         for memory in memories(IMPORTED, Scope("project", "any")):
@@ -280,7 +280,7 @@ def test_it_is_ready_soon(large: House, table: Table) -> None:
 
 
 def test_an_empty_daemon_is_small(tmp_path: Path, table: Table) -> None:
-    house = House(tmp_path)
+    house = House(tmp_path, installed=True)
     try:
         house.capture("one memory")
         house.prompt("how do I deploy?")

@@ -94,7 +94,7 @@ async def write(database: Path, passages: Iterator[Passage]) -> None:
 
 def furnished(root: Path, passages: int, memories: int = MEMORIES) -> House:
     """A house with so many passages and memories, whose daemon has loaded them."""
-    house = House(root)
+    house = House(root, installed=True)
     house.env["SUBCOG_SESSIONS_MAX_PASSAGES"] = "1000000"
     house.paths.data.mkdir(parents=True, mode=0o700)
     fill(house.paths.database, project_of(house), memories)

@@ -68,7 +68,7 @@ def entries(folder: str) -> int:
 
 @pytest.fixture
 def house(tmp_path):
-    house = House(tmp_path)
+    house = House(tmp_path, installed=True)
     house.env |= DEFAULTS
     yield house
     house.close()

@@ -62,7 +62,7 @@ def database() -> Iterator[Database]:
 @contextmanager
 def member(root: Path, url: str = "", known: int = 0) -> Iterator[House]:
     """A house in the team at ``url``, in none without one; its project has ``known`` memories."""
-    house = House(root)
+    house = House(root, installed=True)
     house.env.pop("SUBCOG_HOOK_TOTAL_MS")
     git = ["git", "-C", str(house.project)]
     subprocess.run([*git, "init", "--quiet"], check=True)

@@ -40,7 +40,7 @@ class Bench:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.house = House(root)
+        self.house = House(root, installed=True)
         # The daemon tells a hook with more time than usual to wait; frames are read one by one.
         for name in ("SUBCOG_HOOK_TOTAL_MS", "SUBCOG_HOOK_START_MS"):
             del self.house.env[name]

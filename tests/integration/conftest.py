@@ -15,6 +15,14 @@ def alone(tmp_path):
 
 
 @pytest.fixture
+def installed(tmp_path):
+    """The same, each of its processes the installed program."""
+    house = House(tmp_path, installed=True)
+    yield house
+    house.close()
+
+
+@pytest.fixture
 def house(alone):
     return alone
 

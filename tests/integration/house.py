@@ -26,9 +26,10 @@ from subcog.config.paths import Paths, find_paths
 from subcog.hooks import client as pipe
 from subcog.pipeline.cli.client import CallFailed, DaemonUnreachable, connect
 from subcog.pipeline.cli.command_line import cli
+from tests.prefork import INSTALLED as SUBCOG
+from tests.prefork import program
 from tests.waiting import PATIENCE_S
 
-SUBCOG = str(Path(sys.executable).parent / "subcog")
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 # A busy machine may hold a process up far beyond any budget of ours; the budgets themselves are
 # measured in perf/. Tests that are about something else give the hook all the time it needs.
@@ -36,9 +37,13 @@ GENEROUS = {"SUBCOG_HOOK_TOTAL_MS": "10000", "SUBCOG_HOOK_START_MS": "10000"}
 
 
 class House:
-    """``root`` holds the home and the projects; ``env`` is what every process here gets."""
+    """``root`` holds the home and the projects; ``env`` is what every process here gets.
 
-    def __init__(self, root: Path) -> None:
+    ``installed``: every command starts the installed program, and not a fork that stands for it.
+    """
+
+    def __init__(self, root: Path, *, installed: bool = False) -> None:
+        self.program = SUBCOG if installed else program()
         self.root = root
         self.project = root / "project"
         self.project.mkdir(parents=True)
@@ -65,7 +70,7 @@ class House:
 
     def run(self, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [SUBCOG, *args],
+            [self.program, *args],
             input=stdin,
             capture_output=True,
             text=True,
@@ -116,7 +121,7 @@ class House:
 
     def start_hook(self, event: str, **env: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [PYTHON, "-I", "-S", pipe.__file__, event, SUBCOG],
+            [PYTHON, "-I", "-S", pipe.__file__, event, self.program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

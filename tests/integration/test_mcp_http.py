@@ -214,14 +214,14 @@ def test_clients_that_die_or_never_read_harm_nobody(shared, era):
 # --- the daemon ----------------------------------------------------------------------------------
 
 
-def test_the_protocols_library_is_loaded_by_the_first_request_and_no_sooner(house):
-    maps = Path(f"/proc/{house.start()}/maps")
+def test_the_protocols_library_is_loaded_by_the_first_request_and_no_sooner(installed):
+    maps = Path(f"/proc/{installed.start()}/maps")
     if not os.access(maps, os.R_OK):
         pytest.skip("this system does not tell what a process has loaded")
-    house.capture(SECRET)
-    assert house.mcp_url
+    installed.capture(SECRET)
+    assert installed.mcp_url
     assert "pydantic_core" not in maps.read_text()
-    assert Raw(house, "legacy").tool("status")
+    assert Raw(installed, "legacy").tool("status")
     assert "pydantic_core" in maps.read_text()
 
 

@@ -29,8 +29,8 @@ ADDRESS = "maria.schmidt@customer.example"
 class Machine(House):
     """A home with a clone of the team's project."""
 
-    def __init__(self, root):
-        super().__init__(root)
+    def __init__(self, root, *, installed=False):
+        super().__init__(root, installed=installed)
         self._sessions = itertools.count()
         for command in (["init", "-q"], ["remote", "add", "origin", ORIGIN]):
             subprocess.run(["git", *command], cwd=self.project, check=True)
@@ -54,8 +54,8 @@ class Machine(House):
 
 
 @contextmanager
-def machine(root, url=""):
-    made = Machine(root)
+def machine(root, url="", *, installed=False):
+    made = Machine(root, installed=installed)
     try:
         if url:
             made.join(url)
@@ -110,7 +110,7 @@ def test_what_one_captures_the_others_prompts_get_and_a_stranger_nothing(three, 
         assert ARGON in told
         assert "alice" in told
     assert "alice" not in alice.asked(QUESTION)
-    with machine(tmp_path) as mallory:
+    with machine(tmp_path, installed=True) as mallory:
         assert mallory.asked(QUESTION) == ""
         assert "psycopg" not in libraries(mallory)
         refused = mallory.run("team", "join", base.url(STRANGER), "--yes")
