@@ -23,8 +23,6 @@ QUESTION = "how do I hash passwords here?"
 LABEL = "UserPromptSubmit hook"
 UNTIL_ANSWERED = f"until {SUBCOG} status --json | grep -q '\"asking\": 0'; do sleep 0.1; done"
 
-pytestmark = pytest.mark.slow
-
 
 def capture(agent: Agent, text: str, project: Path) -> None:
     """By default where the start of a session does not bring it up already."""
@@ -49,6 +47,7 @@ def test_memory_reaches_the_model_in_its_project_alone_and_only_when_asked_for(s
     assert LABEL not in texts_of(same_agent.ask(here, "rename foo to bar"))
 
 
+@pytest.mark.slow
 def test_what_claude_md_says_is_not_said_a_second_time(same_agent):
     here = same_agent.remembering((MEMORY, "learnings"))
     (here / "CLAUDE.md").write_text(f"# Rules\n\n- {MEMORY}.\n")
@@ -61,6 +60,7 @@ def test_what_claude_md_says_is_not_said_a_second_time(same_agent):
     assert "CLAUDE.md says otherwise" in asked
 
 
+@pytest.mark.slow
 def test_what_replaced_the_answer_reaches_the_model_in_its_place(same_agent):
     replaced, holds = "We use Jenkins for CI", "We migrated from Jenkins to GitHub Actions"
     here = same_agent.remembering((replaced, "learnings"), (holds, "learnings"))
@@ -79,6 +79,7 @@ def test_marker_typed_as_a_prompt_is_stored_and_found(same_agent):
     assert "decisions" in found
 
 
+@pytest.mark.slow
 def test_what_one_session_marks_the_prompt_of_another_finds_at_once(same_agent):
     here = same_agent.remembering()
     first, second = same_agent.start(here), same_agent.start(here)
@@ -91,6 +92,7 @@ def test_what_one_session_marks_the_prompt_of_another_finds_at_once(same_agent):
     assert "numbered per tenant" in asked.rpartition(LABEL)[2]
 
 
+@pytest.mark.slow
 def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent):
     agent.settings |= PATIENT  # a busy machine takes longer to start a daemon
     here = agent.project("P")
@@ -108,6 +110,7 @@ def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent
     assert len(recalled(agent, QUESTION, here)) == 1
 
 
+@pytest.mark.slow
 def test_daemon_killed_during_a_prompt_does_not_hold_the_agent(agent):
     # So long a hook waits for an answer, unless it notices that none will come.
     agent.settings = {"SUBCOG_HOOK_TOTAL_MS": "9000"}
@@ -140,6 +143,7 @@ def test_session_starts_with_a_short_context(same_agent):
     assert MEMORY in text
 
 
+@pytest.mark.slow
 def test_first_prompt_of_all_starts_the_daemon(agent):
     here = agent.project("P")
 
@@ -149,6 +153,7 @@ def test_first_prompt_of_all_starts_the_daemon(agent):
     assert "was kept" in found
 
 
+@pytest.mark.slow
 def test_installed_hooks_do_the_same_as_the_plugin(agent):
     here = agent.project("P")
     capture(agent, MEMORY, here)
@@ -172,6 +177,7 @@ def test_plugin_is_valid(claude, tmp_path):
         assert done.returncode == 0, done.stdout.decode()
 
 
+@pytest.mark.slow
 def test_late_answer_of_a_language_model_reaches_the_agent_in_the_same_turn_once(agent):
     here = agent.project("P")
     with scripted_model() as model:
@@ -203,6 +209,7 @@ def wait_until_ready(agent: Agent) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_question_about_the_project_is_answered_from_its_own_files(same_agent):
     here = same_agent.remembering()
     (here / "Makefile").write_text("test:\n\tpytest -x\n")

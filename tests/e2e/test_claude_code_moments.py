@@ -11,8 +11,6 @@ JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
 BLOCKER = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
 STARTED = "SessionStart hook additional context"
 
-pytestmark = pytest.mark.slow
-
 
 def with_patience(agent):
     """With all the time that its hooks need: budgets are measured elsewhere."""
@@ -40,6 +38,7 @@ def write(path, content="x = 1\n"):
     return {"name": "Write", "input": {"file_path": str(path), "content": content}}
 
 
+@pytest.mark.slow
 def test_writing_a_file_brings_the_memory_about_it_into_the_next_request_once(same_agent):
     here = same_agent.remembering((JWT, "learnings"))
     same_agent.api.commands += [write(here / "hello.py"), write(here / "jwt_handler.py"), "true"]
@@ -88,6 +87,7 @@ def test_an_order_brings_the_task_the_pattern_and_the_gotcha_of_its_subject(same
     assert second.count(gotcha) == first.count(gotcha)
 
 
+@pytest.mark.slow
 def test_a_failing_command_brings_the_blocker_that_it_was_before(agent):
     here = agent.project("P")
     capture(agent, BLOCKER, here, "learnings")
@@ -105,6 +105,7 @@ def test_a_failing_command_brings_the_blocker_that_it_was_before(agent):
     assert BLOCKER in after
 
 
+@pytest.mark.slow
 def test_a_session_begins_with_guidance_and_a_resumed_one_is_not_told_twice(agent):
     here = agent.project("P")
     capture(agent, JWT, here, "decisions")
@@ -124,6 +125,7 @@ def test_a_session_begins_with_guidance_and_a_resumed_one_is_not_told_twice(agen
     assert agent.subcog("status")["memories"] == 1, "the guidance was taken for something said"
 
 
+@pytest.mark.slow
 def test_a_compaction_brings_back_what_the_session_was_shown(same_agent):
     here = same_agent.remembering((JWT, "learnings"))
     session = same_agent.start(here)
@@ -138,6 +140,7 @@ def test_a_compaction_brings_back_what_the_session_was_shown(same_agent):
     assert "<response_guidance" in after
 
 
+@pytest.mark.slow
 def test_a_subagent_is_reminded_in_its_own_context(same_agent):
     here = same_agent.remembering((JWT, "learnings"))
     task = {"description": "write", "prompt": "write it", "subagent_type": "general-purpose"}
@@ -162,6 +165,7 @@ echo passed
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_failed_in_one_session_is_warned_of_in_the_next(agent):
     here = agent.project("P")
     suite = here / "suite.sh"

@@ -14,8 +14,6 @@ from .other_agents import (
 )
 from .other_apis import said_in
 
-pytestmark = pytest.mark.slow
-
 
 def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(codex):
     project = codex.remembering((MEMORY, "learnings"), (DECISION, "decisions"))
@@ -36,6 +34,7 @@ def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(c
     assert MEMORY not in said_in(codex.api.prompts[-1])
 
 
+@pytest.mark.slow
 def test_marked_prompt_is_stored_for_its_project(wired_codex):
     codex, project = wired_codex, wired_codex.remembering()
 
@@ -45,6 +44,7 @@ def test_marked_prompt_is_stored_for_its_project(wired_codex):
     assert "per tenant" in answer["memories"][0]["content"]
 
 
+@pytest.mark.slow
 def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_codex):
     codex, project = wired_codex, wired_codex.remembering((MEMORY, "learnings"))
     codex.api.commands += [
@@ -60,6 +60,7 @@ def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_codex):
     assert "argon2id" in said_in(codex.api.prompts[2]["input"][-1])
 
 
+@pytest.mark.slow
 def test_plugin_folder_of_claude_code_serves_codex_too(codex):
     project = codex.remembering((MEMORY, "learnings"))
     codex.codex("plugin", "marketplace", "add", str(marketplace(codex.root / "clone")))
@@ -72,5 +73,6 @@ def test_plugin_folder_of_claude_code_serves_codex_too(codex):
     assert {("codex", "SessionStart"), ("codex", "UserPromptSubmit"), ("codex", "Stop")} <= heard
 
 
+@pytest.mark.slow
 def test_what_was_said_is_kept_and_the_task_recorded(wired_codex):
     work_is_remembered(wired_codex, "exec_command", "cmd")

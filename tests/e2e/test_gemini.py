@@ -13,9 +13,8 @@ from .other_agents import (
 )
 from .other_apis import said_in
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(gemini):
     project = gemini.remembering((MEMORY, "learnings"), (DECISION, "decisions"))
     before = settings_of(gemini)
@@ -35,6 +34,7 @@ def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(g
     assert MEMORY not in said_in(gemini.api.prompts[-1])
 
 
+@pytest.mark.slow
 def test_marked_prompt_is_stored_for_its_project_without_what_stood_around_it(wired_gemini):
     gemini = wired_gemini
     # What the session begins with stands before the prompt.
@@ -67,5 +67,6 @@ def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_gemini):
     assert {("gemini", event) for event in ("SessionStart", "PostToolUse", "Stop")} <= heard
 
 
+@pytest.mark.slow
 def test_what_was_said_is_kept_and_the_task_recorded(wired_gemini):
     work_is_remembered(wired_gemini, "run_shell_command", "command")
