@@ -1,4 +1,8 @@
-"""Whose memory is read in which working tree: real processes, hand-made repositories."""
+"""Whose memory is read in which working tree: real processes, hand-made repositories.
+
+The daemon is shared, and every test has servers of its own: ``srv`` and ``git.example.com`` in a
+remote stand for them.
+"""
 
 import copy
 import json
@@ -9,8 +13,15 @@ FACT = "The payment gateway needs a certificate of its own"
 QUESTION = "what does the payment gateway need?"
 
 
+@pytest.fixture
+def house(fresh):
+    return fresh
+
+
 def at(house, name, url=""):
     """The same daemon, in a repository with this remote."""
+    for server in ("srv", "git.example.com"):
+        url = url.replace(server, f"{house.root.name.replace('_', '')}.{server}")
     other = copy.copy(house)
     other.project = house.root / name
     other.env = house.env | {"CLAUDE_PROJECT_DIR": str(other.project)}
@@ -59,11 +70,11 @@ def test_what_was_kept_before_a_remote_was_added_is_found_after_it(house):
     assert later.ask("forget", kept["id"])["id"] == kept["id"]
 
 
-def test_what_was_kept_under_the_earlier_identity_is_found_by_the_first_alone(house):
-    at(house, "plain", "git@srv:proj.git").capture(FACT)
-    restarted_as_after_an_update(house)
-    assert FACT in at(house, "alice", "alice@srv:proj.git").context(QUESTION, "s1")
-    assert FACT not in at(house, "bob", "bob@srv:proj.git").context(QUESTION, "s2")
+def test_what_was_kept_under_the_earlier_identity_is_found_by_the_first_alone(alone):
+    at(alone, "plain", "git@srv:proj.git").capture(FACT)
+    restarted_as_after_an_update(alone)
+    assert FACT in at(alone, "alice", "alice@srv:proj.git").context(QUESTION, "s1")
+    assert FACT not in at(alone, "bob", "bob@srv:proj.git").context(QUESTION, "s2")
 
 
 def test_a_directory_that_only_names_the_remote_reads_nothing_until_the_user_says_so(house):
