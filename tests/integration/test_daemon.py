@@ -22,6 +22,15 @@ ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 byt
 QUESTION = "how do I hash passwords here?"
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """A house whose daemon runs, for tests that leave it as it is."""
+    house = House(tmp_path_factory.mktemp("undisturbed"))
+    house.start()
+    yield house
+    house.close()
+
+
 def test_ten_hooks_at_once_start_exactly_one_daemon(house):
     hooks = [house.start_hook("UserPromptSubmit") for _ in range(10)]
     payload = json.dumps({"session_id": "s", "prompt": QUESTION}).encode()
@@ -37,22 +46,22 @@ def test_ten_hooks_at_once_start_exactly_one_daemon(house):
     assert [entry["what"] for entry in house.log()].count("listening") == 1
 
 
-def test_the_socket_and_the_files_are_for_their_owner_alone(house):
-    house.start()
-    house.capture(ARGON)
-    for path in (house.paths.link, house.paths.database, house.paths.log):
+def test_the_socket_and_the_files_are_for_their_owner_alone(undisturbed):
+    undisturbed.capture(ARGON)
+    for path in (undisturbed.paths.link, undisturbed.paths.database, undisturbed.paths.log):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-    for path in (house.paths.data, house.paths.runtime):
+    for path in (undisturbed.paths.data, undisturbed.paths.runtime):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
 
 
-def test_a_second_daemon_leaves_the_first_alone(house):
-    pid = house.start()
-    second = house.run("daemon", "run")
+def test_a_second_daemon_leaves_the_first_alone(undisturbed):
+    pid = undisturbed.pid()
+    second = undisturbed.run("daemon", "run")
     assert second.returncode == 0
-    assert house.pid() == pid
+    assert undisturbed.pid() == pid
 
 
+@pytest.mark.slow
 def test_a_command_waits_for_a_daemon_that_leaves_and_starts_the_next(house, monkeypatch):
     for name, value in house.env.items():
         monkeypatch.setenv(name, value)
@@ -85,11 +94,11 @@ def test_after_kill_9_the_next_prompt_is_answered_and_nothing_acknowledged_is_lo
     assert house.ask("get", captured["id"])["content"] == ARGON
 
 
-def test_a_daemon_that_hangs_holds_the_agent_no_longer_than_the_budget(house):
-    pid = house.start()
+def test_a_daemon_that_hangs_holds_the_agent_no_longer_than_the_budget(undisturbed):
+    pid = undisturbed.pid()
     os.kill(pid, signal.SIGSTOP)
     try:
-        assert house.prompt(QUESTION, SUBCOG_HOOK_TOTAL_MS="200") is None  # it is waited for
+        assert undisturbed.prompt(QUESTION, SUBCOG_HOOK_TOTAL_MS="200") is None  # it is waited for
     finally:
         os.kill(pid, signal.SIGCONT)
 
@@ -137,10 +146,10 @@ def test_a_newer_client_is_served_and_the_newer_command_line_makes_an_older_daem
     assert house.start() != pid
 
 
-def test_an_older_client_is_served_as_well(house):
-    pid = house.start()
-    house.exchange("hook", "UserPromptSubmit", b'{"prompt":""}', version="0.0.1")
-    assert house.pid() == pid
+def test_an_older_client_is_served_as_well(undisturbed):
+    pid = undisturbed.pid()
+    undisturbed.exchange("hook", "UserPromptSubmit", b'{"prompt":""}', version="0.0.1")
+    assert undisturbed.pid() == pid
 
 
 @pytest.mark.parametrize(
@@ -207,9 +216,8 @@ def test_the_metrics_count_what_happened(house):
     assert 'subcog_capture_decisions_total{decision="stored"} 1.0' in lines
 
 
-def test_another_web_page_cannot_read_the_metrics(house):
-    house.start()
-    url = house.ask("status")["metrics_url"]
+def test_another_web_page_cannot_read_the_metrics(undisturbed):
+    url = undisturbed.ask("status")["metrics_url"]
     request = urllib.request.Request(url, headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="400") as refused:
         urllib.request.urlopen(request, timeout=PATIENCE_S)
@@ -228,6 +236,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_daemon(house):
     assert os.getsid(pid) != process.pid
 
 
+@pytest.mark.slow
 def test_an_http_side_that_cannot_be_imported_costs_neither_hooks_nor_commands(house):
     broken = house.root / "broken"
     broken.mkdir()
@@ -258,6 +267,7 @@ def _is_healthy(house):
         return answer.status == 200
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_imported_costs_its_own_requests_alone(house):
     broken = house.root / "broken"
     broken.mkdir()

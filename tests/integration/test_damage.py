@@ -31,6 +31,7 @@ def told(answer) -> str:
     return (answer or {}).get("systemMessage", "")
 
 
+@pytest.mark.slow
 def test_a_damaged_log_is_told_by_status_by_doctor_and_by_one_hook(house):
     kept = [house.capture(f"Rule {n}: shelf {n} holds box {n * 7919}")["id"] for n in range(6)]
     pid = house.pid()

@@ -7,8 +7,9 @@ import pty
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.forms import FORMS
-from tests.integration.house import SUBCOG
 from tests.integration.test_sessions import Transcript, wait_until_read
 from tests.waiting import PATIENCE_S, eventually
 
@@ -174,7 +175,7 @@ def in_terminal(house, answer, *args):
     try:
         os.write(ours, answer.encode())
         return subprocess.run(
-            [SUBCOG, *args],
+            [house.program, *args],
             stdin=theirs,
             capture_output=True,
             text=True,
@@ -188,6 +189,7 @@ def in_terminal(house, answer, *args):
         os.close(theirs)
 
 
+@pytest.mark.slow
 def test_a_restore_says_in_a_terminal_what_would_go_and_asks(house):
     house.capture(OTHERS)
     backup = str(house.root / "b.duckdb")
@@ -211,6 +213,7 @@ def test_a_restore_says_in_a_terminal_what_would_go_and_asks(house):
     assert house.run("restore", backup).returncode == 0, "a script is not asked"
 
 
+@pytest.mark.slow
 def test_a_restore_asks_before_it_brings_back_what_was_forgotten_since(house):
     kept = house.capture(WORDS)["id"]
     house.capture(OTHERS)

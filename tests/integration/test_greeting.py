@@ -10,8 +10,6 @@ import pytest
 from subcog.bus.frames import request_frame
 from tests.waiting import eventually
 
-from .house import SUBCOG
-
 NOTE = "Blocked until the certificate for the payment gateway arrives"
 START = {"session_id": "s", "hook_event_name": "SessionStart", "source": "startup"}
 
@@ -52,7 +50,8 @@ def test_a_cold_start_brings_the_greeting_once_with_the_start_or_the_prompt(cold
 
 
 def test_a_session_that_starts_while_the_memories_load_is_greeted_with_its_prompt(cold):
-    with subprocess.Popen([SUBCOG, "daemon", "run"], env=cold.env, cwd=cold.root) as daemon:
+    command = [cold.program, "daemon", "run"]
+    with subprocess.Popen(command, env=cold.env, cwd=cold.root) as daemon:
         eventually(lambda: cold._is_served({}))
         body = json.dumps(START).encode()
         _, answer = cold.exchange(

@@ -43,7 +43,7 @@ def model():
 @pytest.fixture(scope="module")
 def house(model, tmp_path_factory):
     """A house whose model is up, and whose prompts wait 200 ms for it at most."""
-    house = House(tmp_path_factory.mktemp("llm"))
+    house = House(tmp_path_factory.mktemp("llm"), installed=True)  # whose worker is a child
     house.env |= {
         "SUBCOG_LLM_MODEL": "openai/scripted",
         "SUBCOG_LLM_API_BASE": model.base,
@@ -148,31 +148,10 @@ def test_nothing_of_a_project_is_run(house):
     assert not (house.root / "ran").exists()
 
 
-def test_the_worker_is_replaced_when_it_dies(house, model):
-    (worker,) = children_of(house.pid())
-    os.kill(worker, signal.SIGKILL)
-    eventually(lambda: llm(house)["worker"] == "none")
-    house.prompt(f"{ORDER} after its death", "dead")
-    eventually(lambda: llm(house)["worker"] == "ready")
-    assert children_of(house.pid()) != [worker]
-
-
 def test_the_doctor_tells_about_the_model(house):
     findings = {each["check"]: each for each in house.ask("doctor")}
     assert findings["language model"]["ok"]
     assert "openai/scripted" in findings["language model"]["seen"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_worker_ends_with_the_daemon(house, model, number):
-    house.start()
-    house.hook("SessionStart", {"session_id": "s", "source": "startup"})
-    pid = house.pid()
-    eventually(lambda: llm(house)["worker"] == "ready")
-    (worker,) = children_of(pid)
-    os.kill(pid, number)
-    house.wait_until_gone(pid)
-    house.wait_until_gone(worker)
 
 
 # --- a session that is over ----------------------------------------------------------------------
@@ -226,3 +205,29 @@ def test_a_model_that_says_nothing_useful_loses_nothing(house, model):
 def test_nothing_is_summed_up_unless_it_is_wanted():
     loaded = load_settings(Path("/nonexistent"), {})
     assert loaded.settings.llm.consolidate is False
+
+
+# --- the end of the worker, whose next one takes seconds to import litellm -----------------------
+
+
+@pytest.mark.slow
+def test_the_worker_is_replaced_when_it_dies(house, model):
+    (worker,) = children_of(house.pid())
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: llm(house)["worker"] == "none")
+    house.prompt(f"{ORDER} after its death", "dead")
+    eventually(lambda: llm(house)["worker"] == "ready")
+    assert children_of(house.pid()) != [worker]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_worker_ends_with_the_daemon(house, model, number):
+    house.start()
+    house.hook("SessionStart", {"session_id": "s", "source": "startup"})
+    pid = house.pid()
+    eventually(lambda: llm(house)["worker"] == "ready")
+    (worker,) = children_of(pid)
+    os.kill(pid, number)
+    house.wait_until_gone(pid)
+    house.wait_until_gone(worker)

@@ -6,18 +6,24 @@ real hook processes at once ask in five projects.
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from perf.load import Load, wait_for_metrics
+from tests import thorough
+
+PROMPTS = thorough.times(12)  # of each session: every subject is asked about at least once
 
 
+@pytest.mark.slow
 def test_ten_sessions_at_once_lose_nothing_and_never_cross(house):
     house.start()
     wait_for_metrics(house)
-    load = Load(house, sessions=10, prompts=20, tools=40)
+    load = Load(house, sessions=10, prompts=PROMPTS, tools=PROMPTS)
     load.capture()
 
     load.run()
 
-    assert load.sent == {"UserPromptSubmit": 200, "PostToolUse": 400}
+    assert load.sent == {"UserPromptSubmit": 10 * PROMPTS, "PostToolUse": 10 * PROMPTS}
     assert list(load.problems()) == []
     with ThreadPoolExecutor(5) as agents:
         fresh = [f"fresh-{number}" for number in range(5)]

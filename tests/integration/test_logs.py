@@ -48,11 +48,11 @@ def test_without_a_log_it_shows_nothing_and_starts_no_daemon(house):
     assert not house.paths.link.exists()
 
 
-def test_it_says_where_the_log_is_so_that_it_can_be_followed(house):
-    house.start()
-    read = house.run("logs", "--path")
-    assert (read.returncode, read.stdout) == (0, f"{house.paths.log}\n")
-    assert house.paths.log.is_file()
+def test_it_says_where_the_log_is_so_that_it_can_be_followed(shared):
+    shared.start()
+    read = shared.run("logs", "--path")
+    assert (read.returncode, read.stdout) == (0, f"{shared.paths.log}\n")
+    assert shared.paths.log.is_file()
 
 
 AT_EXIT = """
@@ -61,6 +61,7 @@ atexit.register(os.write, 2, b"library: leaked 1 instances!\\nSee the manual")
 """
 
 
+@pytest.mark.slow
 def test_what_a_library_prints_at_the_end_does_not_reach_the_log(house):
     (house.root / "sitecustomize.py").write_text(AT_EXIT)
     for _ in range(2):

@@ -96,6 +96,8 @@ def trace_of(house, session):
 
 @pytest.fixture
 def house(fresh):
+    """A project of its own, of a user of its own; the daemon is shared."""
+    fresh.env = fresh.env | {"HOME": str(fresh.root)}
     return fresh
 
 
@@ -300,43 +302,43 @@ def left_behind(house, day, lines, cwd, name=""):
 DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
 
 
-def test_what_agents_left_on_the_disk_is_learned_with_its_own_dates(alone):
-    talk = left_behind(alone, 3, (*RULE, ("user", DECISION)), alone.project)
-    other = alone.root / "other"
+def test_what_agents_left_on_the_disk_is_learned_with_its_own_dates(house):
+    talk = left_behind(house, 3, (*RULE, ("user", DECISION)), house.project)
+    other = house.root / "other"
     other.mkdir()
-    left_behind(alone, 5, AMENDED, other)
-    left_behind(alone, 6, AMENDED, alone.root / "gone")
+    left_behind(house, 5, AMENDED, other)
+    left_behind(house, 6, AMENDED, house.root / "gone")
 
-    plan = alone.ask("learn", "--dry-run")
+    plan = house.ask("learn", "--dry-run")
     assert [one["file"] for one in plan["transcripts"]] == [str(talk.file)]
     assert plan["bytes"] == talk.file.stat().st_size
-    assert sessions(alone) == []
+    assert sessions(house) == []
 
-    learned = alone.ask("learn")
+    learned = house.ask("learn")
 
     assert (learned["transcripts"], learned["sessions"], learned["passages"]) == (1, 1, 5)
-    assert [one["id"] for one in sessions(alone)] == [talk.session]
-    assert "Seven attempts" in asked(alone)
-    (memory,) = [m for m in alone.ask("list")["memories"] if "argon2id" in m["content"]]
+    assert [one["id"] for one in sessions(house)] == [talk.session]
+    assert "Seven attempts" in asked(house)
+    (memory,) = [m for m in house.ask("list")["memories"] if "argon2id" in m["content"]]
     assert memory["created_at"] == "2026-10-03T09:03:20Z"
-    assert alone.ask("get", memory["id"])["provenance"]["hook"] == "learn"
-    again = alone.ask("learn")
+    assert house.ask("get", memory["id"])["provenance"]["hook"] == "learn"
+    again = house.ask("learn")
     assert (again["transcripts"], again["passages"]) == (0, 0)
 
-    everything = alone.ask("learn", "--all")
+    everything = house.ask("learn", "--all")
     assert (everything["transcripts"], everything["gone"]) == (1, 1)
-    assert len(alone.ask("sessions", "list", "--project", str(other))["sessions"]) == 1
+    assert len(house.ask("sessions", "list", "--project", str(other))["sessions"]) == 1
 
 
-def test_what_was_forgotten_is_not_learned_again(alone):
-    talk = left_behind(alone, 3, RULE, alone.project)
-    alone.ask("learn")
-    alone.ask("sessions", "forget", talk.session, "--yes")
+def test_what_was_forgotten_is_not_learned_again(house):
+    talk = left_behind(house, 3, RULE, house.project)
+    house.ask("learn")
+    house.ask("sessions", "forget", talk.session, "--yes")
 
-    again = alone.ask("learn", "--again")
+    again = house.ask("learn", "--again")
 
     assert (again["transcripts"], again["passages"]) == (1, 0)
-    assert sessions(alone) == []
+    assert sessions(house) == []
 
 
 @pytest.mark.parametrize(
@@ -358,33 +360,33 @@ def test_what_is_unread_of_what_was_forgotten_is_learned_when_that_is_allowed(
     assert talk.session in [one["id"] for one in sessions(alone)]
 
 
-def test_no_memory_is_learned_of_a_project_whose_sessions_were_forgotten(alone):
-    left_behind(alone, 3, (*RULE, ("user", DECISION)), alone.project)
-    alone.run("sessions", "forget", "--project-all", "--yes")
+def test_no_memory_is_learned_of_a_project_whose_sessions_were_forgotten(house):
+    left_behind(house, 3, (*RULE, ("user", DECISION)), house.project)
+    house.run("sessions", "forget", "--project-all", "--yes")
 
-    assert alone.ask("learn")["memories"] == 0
+    assert house.ask("learn")["memories"] == 0
 
-    assert alone.ask("learn", "--again", "--bring-back-forgotten")["memories"] == 1
+    assert house.ask("learn", "--again", "--bring-back-forgotten")["memories"] == 1
 
 
-def test_no_memory_is_learned_of_a_session_that_was_forgotten(alone):
-    talk = talked(alone, 3, RULE)
+def test_no_memory_is_learned_of_a_session_that_was_forgotten(house):
+    talk = talked(house, 3, RULE)
     talk.say("user", DECISION)
-    alone.run("sessions", "forget", talk.session, "--yes")
+    house.run("sessions", "forget", talk.session, "--yes")
 
     talk.end().wait()
 
-    assert alone.ask("list")["memories"] == []
+    assert house.ask("list")["memories"] == []
     talk.clock = datetime.now(UTC).timestamp() + 60
     talk.say("user", DECISION).end().wait()
-    assert eventually(lambda: alone.ask("list")["memories"])
+    assert eventually(lambda: house.ask("list")["memories"])
 
 
-def test_what_is_learned_names_the_branch_of_when_it_was_said(alone):
+def test_what_is_learned_names_the_branch_of_when_it_was_said(house):
     def git(*arguments, day):
         subprocess.run(
             ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", *arguments],
-            cwd=alone.project,
+            cwd=house.project,
             env=os.environ | {"GIT_COMMITTER_DATE": f"2026-10-{day:02}T00:00:00Z"},
             check=True,
         )
@@ -393,22 +395,22 @@ def test_what_is_learned_names_the_branch_of_when_it_was_said(alone):
     git("commit", "-q", "--allow-empty", "-m", "first", day=1)
     git("checkout", "-q", "-b", "hashing", day=2)
     git("checkout", "-q", "-b", "today", day=9)
-    left_behind(alone, 3, (*RULE, ("user", DECISION)), alone.project)
+    left_behind(house, 3, (*RULE, ("user", DECISION)), house.project)
 
-    alone.ask("learn")
+    house.ask("learn")
 
-    (memory,) = [m for m in alone.ask("list")["memories"] if "argon2id" in m["content"]]
-    assert alone.ask("get", memory["id"])["provenance"]["branch"] == "hashing"
-    assert [one["branch"] for one in sessions(alone)] == ["hashing"]
+    (memory,) = [m for m in house.ask("list")["memories"] if "argon2id" in m["content"]]
+    assert house.ask("get", memory["id"])["provenance"]["branch"] == "hashing"
+    assert [one["branch"] for one in sessions(house)] == ["hashing"]
 
 
-def test_only_what_was_written_since_a_date_is_learned(alone):
-    left_behind(alone, 3, RULE, alone.project)
-    late = left_behind(alone, 9, AMENDED, alone.project)
+def test_only_what_was_written_since_a_date_is_learned(house):
+    left_behind(house, 3, RULE, house.project)
+    late = left_behind(house, 9, AMENDED, house.project)
 
-    alone.ask("learn", "--since", "2026-10-07")
+    house.ask("learn", "--since", "2026-10-07")
 
-    assert [one["id"] for one in sessions(alone)] == [late.session]
+    assert [one["id"] for one in sessions(house)] == [late.session]
 
 
 async def test_an_agent_reads_and_searches_the_sessions_of_its_project_alone(house):

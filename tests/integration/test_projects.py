@@ -1,7 +1,12 @@
-"""Whose memory is read in which working tree: real processes, hand-made repositories."""
+"""Whose memory is read in which working tree: real processes, hand-made repositories.
+
+The daemon is shared, and every test has servers of its own: ``srv`` and ``git.example.com`` in a
+remote stand for them.
+"""
 
 import copy
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -9,8 +14,15 @@ FACT = "The payment gateway needs a certificate of its own"
 QUESTION = "what does the payment gateway need?"
 
 
+@pytest.fixture
+def house(fresh):
+    return fresh
+
+
 def at(house, name, url=""):
     """The same daemon, in a repository with this remote."""
+    for server in ("srv", "git.example.com"):
+        url = url.replace(server, f"{house.root.name.replace('_', '')}.{server}")
     other = copy.copy(house)
     other.project = house.root / name
     other.env = house.env | {"CLAUDE_PROJECT_DIR": str(other.project)}
@@ -19,6 +31,11 @@ def at(house, name, url=""):
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     (git / "config").write_text(f'[remote "origin"]\n\turl = {url}\n' if url else "[core]\n")
     return other
+
+
+def asked(house):
+    """What a new session there is told."""
+    return house.context(QUESTION, str(uuid4()))
 
 
 def restarted_as_after_an_update(house):
@@ -39,31 +56,29 @@ def restarted_as_after_an_update(house):
 )
 def test_what_one_says_of_its_project_the_other_never_reads(house, one, other):
     at(house, "one", one).capture(FACT)
-    assert FACT in at(house, "one", one).context(QUESTION, "s1")
-    assert FACT not in at(house, "other", other).context(QUESTION, "s2")
+    assert FACT in asked(at(house, "one", one))
+    assert FACT not in asked(at(house, "other", other))
     assert at(house, "other", other).ask("list")["memories"] == []
 
 
 def test_one_repository_is_one_project_however_its_remote_is_written(house):
     at(house, "one", "https://git.example.com/o/r").capture(FACT)
-    for number, url in enumerate(
-        ("git@git.example.com:o/r.git", "ssh://git@git.example.com:22/o/r.git/")
-    ):
-        assert FACT in at(house, "other", url).context(QUESTION, f"s{number}")
+    for url in ("git@git.example.com:o/r.git", "ssh://git@git.example.com:22/o/r.git/"):
+        assert FACT in asked(at(house, "other", url))
 
 
 def test_what_was_kept_before_a_remote_was_added_is_found_after_it(house):
     kept = at(house, "one").capture(FACT)
     later = at(house, "one", "https://git.example.com/o/r")
-    assert FACT in later.context(QUESTION)
+    assert FACT in asked(later)
     assert later.ask("forget", kept["id"])["id"] == kept["id"]
 
 
-def test_what_was_kept_under_the_earlier_identity_is_found_by_the_first_alone(house):
-    at(house, "plain", "git@srv:proj.git").capture(FACT)
-    restarted_as_after_an_update(house)
-    assert FACT in at(house, "alice", "alice@srv:proj.git").context(QUESTION, "s1")
-    assert FACT not in at(house, "bob", "bob@srv:proj.git").context(QUESTION, "s2")
+def test_what_was_kept_under_the_earlier_identity_is_found_by_the_first_alone(alone):
+    at(alone, "plain", "git@srv:proj.git").capture(FACT)
+    restarted_as_after_an_update(alone)
+    assert FACT in asked(at(alone, "alice", "alice@srv:proj.git"))
+    assert FACT not in asked(at(alone, "bob", "bob@srv:proj.git"))
 
 
 def test_a_directory_that_only_names_the_remote_reads_nothing_until_the_user_says_so(house):
@@ -79,24 +94,24 @@ def test_a_directory_that_only_names_the_remote_reads_nothing_until_the_user_say
     assert "subcog project alias" in said[0]["systemMessage"]
     assert "systemMessage" not in said[1]
     assert FACT not in json.dumps(said)
-    assert FACT not in claiming.context(QUESTION, "s1")
+    assert FACT not in asked(claiming)
     kept = claiming.capture("The claiming directory has a fact of its own")
-    assert FACT in one.context(QUESTION, "s2")
+    assert FACT in asked(one)
     shown = claiming.ask("project")
     assert shown["claimed"] == one.ask("project")["project"] != shown["project"]
 
     assert claiming.ask("project", "alias")["project"] == shown["claimed"]
-    assert FACT in claiming.context(QUESTION, "s3")
+    assert FACT in asked(claiming)
     assert claiming.ask("get", kept["id"])["id"] == kept["id"]
     assert claiming.ask("project", "split")["project"] == shown["project"]
-    assert FACT not in claiming.context(QUESTION, "s4")
+    assert FACT not in asked(claiming)
     assert "names no project" in at(house, "bare").run("project", "alias").stderr
 
 
 def test_a_directory_whose_remote_is_the_path_of_another_project_reads_nothing_of_it(house):
     kept = at(house, "victim").capture(FACT)
     hostile = at(house, "hostile", "../victim/.git")
-    assert FACT not in hostile.context(QUESTION, "s1")
+    assert FACT not in asked(hostile)
     assert hostile.ask("list")["memories"] == []
     assert hostile.run("forget", kept["id"]).returncode != 0
     assert hostile.ask("project")["claimed"] == at(house, "victim").ask("project")["project"]

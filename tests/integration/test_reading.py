@@ -90,6 +90,7 @@ def test_a_question_that_nothing_answers_gets_nothing_though_its_words_are_all_t
     assert house.context(UNANSWERED, "unanswered") == ""
 
 
+@pytest.mark.slow
 def test_words_alone_would_have_decided_both_the_other_way(words_alone):
     assert ARGON not in words_alone.context(ANSWERED, "words answered")
     assert "staging database" in words_alone.context(UNANSWERED, "words unanswered")

@@ -9,6 +9,7 @@ import subprocess
 import duckdb
 import pytest
 
+from tests import thorough
 from tests.planted import corpus
 
 from .house import PYTHON, House
@@ -16,7 +17,8 @@ from .house import PYTHON, House
 PIECE_CHARS = 12
 SECRETS_A_TEXT = 60
 SOURCES = os.path.join(os.path.dirname(__file__), "../..")
-PLANTED = list(corpus(range(5)))
+SEEDS = thorough.times(2, 5)
+PLANTED = list(corpus(range(SEEDS)))
 TOKEN = next(secret for rule, _, secret in PLANTED if rule == "github-token")
 AWS_KEY = next(secret for rule, _, secret in PLANTED if rule == "aws-access-key")
 
@@ -129,7 +131,7 @@ def lone_hooks(tmp_path_factory):
 
 def test_the_corpus_is_large_enough():
     assert len(PLANTED) >= 200
-    assert len(PLANTED) / 5 >= 40
+    assert len(PLANTED) / SEEDS >= 40
     assert len({secret for *_, secret in PLANTED}) == len(PLANTED)
 
 
@@ -139,6 +141,7 @@ def test_the_search_finds_what_was_planted():
     assert not leaks_in(b"What we know of it: [redacted:github-token]")
 
 
+@pytest.mark.slow
 def test_nothing_of_a_planted_secret_is_written_or_said(house, lone_hooks, tmp_path_factory):
     plant_in_the_project(house)
     said = [set_aside(house, lone_hooks, f"[remember] Set aside. {text}") for text in texts()]
