@@ -58,8 +58,9 @@ async def until(condition: Callable[[], Any]) -> Any:
 
 def eventually(ask: Callable[[], Any]) -> Any:
     """The same where there is no event loop."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.02
     while not (found := ask()):
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(1.3 * pause_s, 0.15)
     return found

@@ -117,7 +117,8 @@ def readable(path: Path) -> set[str] | None:
 class Outcome(NamedTuple):
     """How many memories there are when the daemon opens it; after a repair; and what that told.
 
-    None where it cannot be opened.
+    None where it cannot be opened; ``opened`` also where there is a backup, which changes nothing
+    of that.
     """
 
     opened: int | None
@@ -131,12 +132,14 @@ def try_out(damage: Damage, whole: dict[str, bytes], folder: Path, *, backup: bo
     path = place / "s.duckdb"
     place.mkdir()
     inflict(damage, whole, path)
-    before = _count(readable(path))
-    shutil.rmtree(place)
-    place.mkdir()
-    inflict(damage, whole, path)
+    before = None
     if backup:
         note_backup(path, folder / "backup.duckdb")
+    else:
+        before = _count(readable(path))
+        shutil.rmtree(place)
+        place.mkdir()
+        inflict(damage, whole, path)
     damaged = {path.read_bytes(), wal_of(path).read_bytes()}
     try:
         mended = repair(path, now=NOW)

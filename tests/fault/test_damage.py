@@ -30,12 +30,16 @@ def whole(folder) -> dict[str, bytes]:
 
 
 def corpus(whole: dict[str, bytes]) -> Iterator[Damage]:
-    yield from draw(whole, SEED, times(1, 8))
-    # The index lies at the end; without it no log can be replayed.
-    yield Damage("byte flipped", "file", len(whole["file"]) - 100_000)
-    yield Damage("truncated", "file", len(whole["file"]) - 100_000)
+    return draw(whole, SEED, times(1, 8))
 
 
+def of_the_index(whole: dict[str, bytes]) -> Iterator[Damage]:
+    """It lies at the end; without it no log can be replayed."""
+    for kind in ("byte flipped", "truncated"):
+        yield Damage(kind, "file", len(whole["file"]) - 100_000)
+
+
+@pytest.mark.slow
 def test_a_repair_saves_what_can_be_read_and_never_makes_it_worse(folder, whole):
     for damage in corpus(whole):
         found = try_out(damage, whole, folder, backup=False)
@@ -44,10 +48,10 @@ def test_a_repair_saves_what_can_be_read_and_never_makes_it_worse(folder, whole)
             assert found.told, f"{damage}: nobody is told that something is missing"
 
 
+@pytest.mark.slow
 def test_a_bad_block_of_the_file_is_not_taken_for_a_bad_log(folder, whole):
     """A log cannot be replayed into a file whose index is damaged; what it adds can be read."""
-    for kind in ("byte flipped", "truncated"):
-        damage = Damage(kind, "file", len(whole["file"]) - 100_000)
+    for damage in of_the_index(whole):
         found = try_out(damage, whole, folder, backup=False)
         assert (found.opened, found.repaired) == (None, ALL)
         assert f"{IN_LOG} of them are from the log" in found.told
@@ -79,8 +83,9 @@ async def test_what_a_log_says_is_forgotten_stays_so_where_only_its_rows_can_be_
         ) == (False,)
 
 
+@pytest.mark.slow
 def test_what_a_backup_has_is_never_lost(folder, whole):
-    for damage in corpus(whole):
+    for damage in (*corpus(whole), *of_the_index(whole)):
         if damage.place == "file":
             found = try_out(damage, whole, folder, backup=True)
             assert (found.repaired or 0) >= IN_FILE, f"{damage}: {found}"

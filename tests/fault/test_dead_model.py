@@ -14,6 +14,7 @@ from ..integration.house import House
 from .scripted_model import BEHAVIOURS, scripted_model
 from .test_degradation import count, naming, scrape, settle, warm
 
+pytestmark = pytest.mark.slow
 PROMPTS = times(12, 1_000)
 
 

@@ -19,6 +19,7 @@ from tests.thorough import THOROUGH
 
 from ..integration.house import House
 
+pytestmark = pytest.mark.slow
 # The folder below the home that is full or read-only, "" for all of it; how; and since when.
 WORLDS = [
     (place, how, moment)

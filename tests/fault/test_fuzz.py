@@ -3,12 +3,15 @@
 Always the same ones: to look for others is what ``make fuzz SEED=…`` is for.
 """
 
+import pytest
+
 from perf.fuzz.__main__ import Run, cases, doors, kept_cases
 from perf.fuzz.bench import Bench
 
 CASES, SEED = 150, 1
 
 
+@pytest.mark.slow
 def test_no_input_harms_the_daemon(tmp_path):
     known = doors()
     bench = Bench(tmp_path)

@@ -26,6 +26,7 @@ from tests.waiting import eventually
 from ..integration.house import PATIENCE_S, House
 from .scripted_model import BEHAVIOURS, after, scripted_model
 
+pytestmark = pytest.mark.slow
 ROUNDS = times(1, 36)
 LATE_MS = 500
 LATE = {"late_unused"}

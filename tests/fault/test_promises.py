@@ -22,8 +22,9 @@ import pytest
 from tests.disks import full, mount, read_only, unmount
 from tests.promises import DEFAULTS, assert_kept, fact, outcome, send, stored
 from tests.thorough import times
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
+from ..integration.conftest import neighbour
 from ..integration.house import GENEROUS, House
 
 
@@ -35,9 +36,26 @@ def house(tmp_path):
     house.close()
 
 
-def test_many_at_once_are_each_told_and_stored_once(house):
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory):
+    """A house whose daemon runs, for the tests that leave it as it was."""
+    house = House(tmp_path_factory.mktemp("serving"))
+    house.env |= DEFAULTS
     house.start()
-    sent = times(24, 400)
+    eventually(lambda: house.ask("status")["ready"])
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def beside(serving, tmp_path):
+    """A project of its own, of that daemon."""
+    return neighbour(serving, tmp_path)
+
+
+def test_many_at_once_are_each_told_and_stored_once(beside):
+    house = beside
+    sent = times(16, 400)
 
     with ThreadPoolExecutor(sent) as agents:
         told = Counter(map(outcome, agents.map(lambda n: send(house, n), range(sent))))
@@ -46,6 +64,7 @@ def test_many_at_once_are_each_told_and_stored_once(house):
     assert_kept(house, sent)
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_killed_again_and_again_loses_nothing(house):
     draws = random.Random(7)
     sent, rounds = 0, times(3, 60)
@@ -63,8 +82,9 @@ def test_a_daemon_that_is_killed_again_and_again_loses_nothing(house):
     assert_kept(house, sent)
 
 
-def test_a_suspended_daemon_costs_the_budget_and_loses_nothing(house):
-    pid = house.start()
+def test_a_suspended_daemon_costs_the_budget_and_loses_nothing(beside):
+    house = beside
+    pid = house.pid()
     os.kill(pid, signal.SIGSTOP)
     try:
         assert outcome(send(house, 0)) == "set aside"
@@ -74,6 +94,7 @@ def test_a_suspended_daemon_costs_the_budget_and_loses_nothing(house):
     assert_kept(house, 1)
 
 
+@pytest.mark.slow
 def test_a_database_that_is_deleted_under_load_takes_only_what_it_had(house):
     house.start()
     with ThreadPoolExecutor(16) as agents:
@@ -90,20 +111,24 @@ def test_a_database_that_is_deleted_under_load_takes_only_what_it_had(house):
     assert max(found.values()) == 1
 
 
-def test_a_daemon_that_is_suspended_under_load_loses_nothing(house):
-    pid = house.start()
+def test_a_daemon_that_is_suspended_under_load_loses_nothing(beside):
+    house = beside
+    pid = house.pid()
     with ThreadPoolExecutor(8) as agents:
         asked = [agents.submit(send, house, number) for number in range(8)]
         asked[0].result()
         os.kill(pid, signal.SIGSTOP)
-        asked += [agents.submit(send, house, number) for number in range(8, 12)]
-        told = Counter(outcome(one.result()) for one in asked)
-        os.kill(pid, signal.SIGCONT)
+        try:
+            asked += [agents.submit(send, house, number) for number in range(8, 12)]
+            told = Counter(outcome(one.result()) for one in asked)
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     assert told.keys() <= {"stored", "set aside"}
     assert_kept(house, 12)
 
 
+@pytest.mark.slow
 def test_a_database_that_another_process_holds_loses_nothing(house):
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")
@@ -118,6 +143,7 @@ def test_a_database_that_another_process_holds_loses_nothing(house):
     assert_kept(house, 1)
 
 
+@pytest.mark.slow
 def test_a_damaged_database_loses_nothing_that_is_sent(house):
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")
@@ -152,6 +178,7 @@ def is_true(house: House, number: int, told: str) -> bool:
     return outcome(told) in {"stored", "set aside"} and stored(house)[fact(number)] == 1
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_nothing_is_answered_with_silence(small_house):
     house, home = small_house, small_house.root / "home"
     house.start()
@@ -171,6 +198,7 @@ def test_on_a_full_disk_nothing_is_answered_with_silence(small_house):
     assert "was not done" in forgotten.stderr or "still in the file" in forgotten.stderr
 
 
+@pytest.mark.slow
 def test_on_a_read_only_disk_nothing_is_answered_with_silence(small_house):
     house, home = small_house, small_house.root / "home"
     house.capture("A memory so that there is a database")
@@ -193,15 +221,16 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_a_payload_of_another_shape_is_kept_as_well(house, odd):
-    house.start()
+def test_a_payload_of_another_shape_is_kept_as_well(beside, odd):
+    house = beside
     answer = house.hook("UserPromptSubmit", {"prompt": f"[remember] {fact(0)}"} | odd)
 
     assert outcome(answer["systemMessage"]) == "set aside"
     assert_kept(house, 1)
 
 
-def test_what_is_told_is_told_beside_the_context(house):
+def test_what_is_told_is_told_beside_the_context(beside):
+    house = beside
     house.env |= GENEROUS
     house.capture("We use argon2id for password hashing because bcrypt truncates at 72 bytes")
     payload = {"session_id": "s", "prompt": f"Why do we use argon2id?\n[remember] {fact(0)}"}
@@ -211,6 +240,7 @@ def test_what_is_told_is_told_beside_the_context(house):
     assert "argon2id" in answer["hookSpecificOutput"]["additionalContext"]
 
 
+@pytest.mark.slow
 def test_over_http_the_daemon_sets_it_aside_itself(house):
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.stores import opened
 from tests.teams import ORG
 from tests.thorough import times
@@ -51,6 +53,7 @@ def work_until_killed(path: Path, start: int, lines: int) -> list[list[str]]:
     return [line.split() for line in said_until_killed(WORK, path, start, lines=lines)]
 
 
+@pytest.mark.slow
 async def test_every_acknowledged_memory_was_sent_or_waits_in_the_outbox(tmp_path):
     path = tmp_path / "s.duckdb"
     dice = random.Random(3)

@@ -14,7 +14,7 @@ from tests.fault.ruins import break_column
 from tests.stores import START, make_row, opened
 from tests.teams import EPOCH, ORG, apply, change, feed, join, membership
 
-ROWS = 3_000
+ROWS = 1_000
 SENT = 100
 NOW = START + timedelta(days=40)
 
@@ -27,7 +27,7 @@ def whole(tmp_path_factory) -> bytes:
     async def make() -> None:
         async with opened(path) as store:
             await join(store)
-            await store.put([make_row(n, scope=ORG, content=f"{n} " * 40) for n in range(ROWS)])
+            await store.put([make_row(n, scope=ORG, content=f"{n} " * 120) for n in range(ROWS)])
             entries = await store.replica.outbox(limit=ROWS - SENT)
             await store.replica.sent([each.seq for each in entries])
             theirs = [make_row(ROWS + n, scope=ORG) for n in range(50)]
@@ -59,6 +59,7 @@ async def test_a_mended_database_goes_on_where_it_was(path):
         assert [each.sends for each in await store.replica.shared()] == [True]
 
 
+@pytest.mark.slow
 async def test_what_is_taken_from_a_backup_is_sent_too(path, whole):
     backup = path.with_name("kept.duckdb")
     backup.write_bytes(whole)
@@ -73,6 +74,7 @@ async def test_what_is_taken_from_a_backup_is_sent_too(path, whole):
         assert (await store.replica.depth()).count == ROWS - 2 + 2
 
 
+@pytest.mark.slow
 async def test_where_texts_were_lost_they_are_pulled_again_and_all_is_sent_again(path):
     break_column(path, "body")
 

@@ -17,7 +17,7 @@ from tests.stores import HERE, make_row, opened
 from .ruins import break_column
 
 # So many that the tables have blocks of their own.
-ROWS = 3_000
+ROWS = 2_000
 GONE, OTHER = make_row(7).memory.id, make_row(8).memory.id
 
 
@@ -42,6 +42,7 @@ def path(filled, tmp_path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", search_tables.TABLES)
 async def test_a_memory_is_forgotten_and_the_tables_are_filled_again(path, table):
     break_column(path, "doc", table)

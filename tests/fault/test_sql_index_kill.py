@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from subcog.sinks.search.sql_index import SqlIndex
 from subcog.sinks.sql import search_tables
 from tests.stores import HERE, make_row, opened
@@ -11,7 +13,7 @@ from tests.thorough import times
 
 from .killed import said_until_killed
 
-KILLS = times(3, 60)
+KILLS = times(2, 60)
 FORGOTTEN_EACH = 7
 
 FILL = """
@@ -48,6 +50,7 @@ SELECT (SELECT count(*) FROM store.search_terms ANTI JOIN store.search_documents
 """
 
 
+@pytest.mark.slow
 async def test_after_each_kill_the_tables_hold_whole_memories_and_nothing_forgotten(tmp_path):
     path, dice = tmp_path / "s.duckdb", random.Random(3)
     forgotten: list[str] = []

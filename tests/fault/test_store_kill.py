@@ -12,7 +12,7 @@ from tests.thorough import times
 
 from .killed import said_until_killed
 
-KILLS = times(4, 100)
+KILLS = times(3, 100)
 
 CAPTURE = """
 import asyncio, sys
@@ -94,6 +94,7 @@ asyncio.run(forget(sys.argv[1], int(sys.argv[2])))
 """
 
 
+@pytest.mark.slow
 async def test_what_was_forgotten_before_a_kill_is_gone_and_its_text_stays_out(tmp_path):
     """Deletion and tombstones are one transaction: there is never one without the other."""
     path = tmp_path / "s.duckdb"

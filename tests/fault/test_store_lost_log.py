@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from errno import ENOSPC
+from pathlib import Path
+
+import pytest
 
 from subcog.sinks.repair.kept_copies import damage_seen
 from subcog.sinks.store.wal import wal_of
@@ -17,25 +20,30 @@ import asyncio, os, sys
 from pathlib import Path
 from tests.stores import make_row, make_store
 
-async def main(path):
-    store = make_store(Path(path))
-    await store.open()
-    await store.put([make_row(number) for number in range(3)])
-    await store.checkpoint()
-    await store.put([make_row(number) for number in range(3, 8)])
+async def main(*paths):
+    for path in paths:
+        store = make_store(Path(path))
+        await store.open()
+        await store.put([make_row(number) for number in range(3)])
+        await store.checkpoint()
+        await store.put([make_row(number) for number in range(3, 8)])
     os._exit(9)
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def kill(path) -> None:
-    subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=ROOT, check=False)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory) -> list[Path]:
+    """Databases whose process was killed; a test takes one off, and has it for itself."""
+    paths = [tmp_path_factory.mktemp("killed") / "s.duckdb" for _ in range(10)]
+    command = [sys.executable, "-c", KILLED, *map(str, paths)]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 9
+    return paths
 
 
-async def test_a_log_that_was_deleted_is_told_until_its_note_is_deleted(tmp_path):
-    path = tmp_path / "s.duckdb"
-    kill(path)
+async def test_a_log_that_was_deleted_is_told_until_its_note_is_deleted(killed):
+    path = killed.pop()
     wal_of(path).unlink()
     async with opened(path):
         pass
@@ -44,29 +52,27 @@ async def test_a_log_that_was_deleted_is_told_until_its_note_is_deleted(tmp_path
     [told] = damage_seen(path)
     assert "log was deleted" in told
     assert "missing: 5." in told
-    [note] = tmp_path.glob("*.log-missing-*")
+    [note] = path.parent.glob("*.log-missing-*")
     note.unlink()
     assert damage_seen(path) == ()
 
 
-async def test_nothing_is_told_where_the_log_is_there_or_was_damaged(tmp_path):
-    kill(tmp_path / "s.duckdb")
-    async with opened(tmp_path / "s.duckdb") as store:
+async def test_nothing_is_told_where_the_log_is_there_or_was_damaged(killed):
+    whole, damaged = killed.pop(), killed.pop()
+    async with opened(whole) as store:
         await store.forget(make_row(1).memory.id, [HERE])
-    async with opened(tmp_path / "s.duckdb"):
+    async with opened(whole):
         pass
-    assert damage_seen(tmp_path / "s.duckdb") == ()
-    kill(tmp_path / "t.duckdb")
-    wal_of(tmp_path / "t.duckdb").write_bytes(b"odd")
-    async with opened(tmp_path / "t.duckdb"):
+    assert damage_seen(whole) == ()
+    wal_of(damaged).write_bytes(b"odd")
+    async with opened(damaged):
         pass
-    [told] = damage_seen(tmp_path / "t.duckdb")
+    [told] = damage_seen(damaged)
     assert "damaged log" in told
 
 
-async def test_a_file_that_took_the_place_of_another_is_not_compared_with_it(tmp_path):
-    path = tmp_path / "s.duckdb"
-    kill(path)
+async def test_a_file_that_took_the_place_of_another_is_not_compared_with_it(killed, tmp_path):
+    path = killed.pop()
     wal_of(path).unlink()
     (tmp_path / "copy").write_bytes(path.read_bytes())
     (tmp_path / "copy").replace(path)
@@ -91,10 +97,9 @@ async def test_an_older_copy_in_the_place_of_the_file_is_told_as_what_it_may_be(
 
 
 async def test_a_note_that_cannot_be_written_keeps_nobody_out_and_is_told_later(
-    tmp_path, monkeypatch
+    killed, monkeypatch
 ):
-    path = tmp_path / "s.duckdb"
-    kill(path)
+    path = killed.pop()
     wal_of(path).unlink()
     with monkeypatch.context() as full:
         full.setattr("subcog.sinks.store.database.note_lost_log", refuse)

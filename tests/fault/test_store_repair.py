@@ -26,7 +26,7 @@ from tests.unit.sinks.passages.conftest import HERE as HERE_TALKED
 from tests.unit.sinks.passages.conftest import NOW as TALKED
 from tests.unit.sinks.passages.conftest import RETRIES, talk
 
-ROWS = 5_000
+ROWS = 1_500
 NOW = START + timedelta(days=40)
 FORGOTTEN = make_row(7).memory.id
 USED = make_row(9).memory.id
@@ -34,12 +34,12 @@ USED = make_row(9).memory.id
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> bytes:
-    """A database of 5,000 memories, one of them forgotten, one changed, one used."""
+    """A database of many memories, one of them forgotten, one changed, one used."""
     path = tmp_path_factory.mktemp("whole") / "s.duckdb"
 
     async def make() -> None:
         async with opened(path) as store:
-            rows = [make_row(n, content=random.Random(n).randbytes(200).hex()) for n in range(ROWS)]
+            rows = [make_row(n, content=long_text(n)) for n in range(ROWS)]
             await store.put(rows)
             await store.put([make_row(3, version=2, content="the third says something else")])
             await store.put([make_row(ROWS, scope=ME)])
@@ -49,6 +49,11 @@ def whole(tmp_path_factory) -> bytes:
 
     anyio.run(make)
     return path.read_bytes()
+
+
+def long_text(number: int) -> str:
+    """So long that all of them together fill several blocks of the file."""
+    return random.Random(number).randbytes(700).hex()
 
 
 async def mend(path: Path) -> Sequence[Mended]:
@@ -72,6 +77,7 @@ def test_nothing_is_wrong_with_a_whole_database_or_with_none(path, tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 async def test_a_bad_block_of_texts_costs_those_texts_alone(path):
     break_column(path, "body")
     before = path.read_bytes()
@@ -98,8 +104,7 @@ async def test_a_bad_block_of_vectors_costs_no_text(path):
 
     assert mended.lost == 0
     async with opened(path) as store:
-        said = random.Random(7).randbytes(200).hex()
-        assert await store.put([make_row(ROWS + 9, content=f"**{said}**")]) == (False,)
+        assert await store.put([make_row(ROWS + 9, content=f"**{long_text(7)}**")]) == (False,)
         assert (await store.counts())[HERE] == ROWS - 1
         assert (await store.usage([USED])) == {USED: Usage(1, FakeClock().now)}
         assert (await store.read(last_votes))[USED].kind == "buried"
@@ -110,6 +115,7 @@ async def test_a_bad_block_of_vectors_costs_no_text(path):
     assert not [name for name in files(path) if name.startswith(".subcog-copy-")]
 
 
+@pytest.mark.slow
 async def test_what_was_said_in_sessions_is_saved_and_what_was_forgotten_of_it_stays_so(path):
     async with opened(path) as store:
         said = await archive_of(store)

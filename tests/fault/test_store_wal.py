@@ -20,22 +20,29 @@ import asyncio, os, sys
 from pathlib import Path
 from tests.stores import make_row, make_store
 
-async def main(path):
-    store = make_store(Path(path))
-    await store.open()
-    for number in range(int(sys.argv[2])):
-        await store.put([make_row(number)])
+async def main(rows, *paths):
+    for path in paths:
+        store = make_store(Path(path))
+        await store.open()
+        for number in range(int(rows)):
+            await store.put([make_row(number)])
     os._exit(9)
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))
 """
+
+
+def crash(rows: int, *paths: Path) -> None:
+    """Have a process write so many memories to each of ``paths``, and end without a word."""
+    command = [sys.executable, "-c", CRASH, str(rows), *map(str, paths)]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 9
 
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory) -> dict[str, bytes]:
     """The file and the log of a store that ended without a word after ``ROWS`` writes."""
     path = tmp_path_factory.mktemp("crashed") / "s.duckdb"
-    subprocess.run([sys.executable, "-c", CRASH, str(path), str(ROWS)], cwd=ROOT, check=False)
+    crash(ROWS, path)
     return {name.name: name.read_bytes() for name in path.parent.iterdir()}
 
 
@@ -146,16 +153,18 @@ async def test_the_second_opening_after_a_repair_has_nothing_to_tell(path):
     assert len(list(path.parent.glob("*.damaged-*"))) == 1
 
 
-@pytest.mark.parametrize("torn", [b"", b"half a write", bytes(40)])
-async def test_nothing_is_ever_written_behind_a_first_entry_that_was_cut(tmp_path, torn):
+async def test_nothing_is_ever_written_behind_a_first_entry_that_was_cut(tmp_path):
     """The log holds its head and no whole entry: what is acknowledged next survives a crash."""
-    path = tmp_path / "s.duckdb"
-    async with opened(path):
-        pass
-    wal_of(path).write_bytes(b"\x64\x00\x62\x65\x00\x02\xff\xff" + torn)
-    crash = [sys.executable, "-c", CRASH, str(path), "1"]
-    subprocess.run(crash, cwd=ROOT, check=False)  # noqa: ASYNC221 - it waits for nothing else
+    torn = {"head": b"", "half": b"half a write", "zeros": bytes(40)}
+    paths = {tmp_path / name / "s.duckdb": data for name, data in torn.items()}
+    for path, data in paths.items():
+        path.parent.mkdir()
+        async with opened(path):
+            pass
+        wal_of(path).write_bytes(b"\x64\x00\x62\x65\x00\x02\xff\xff" + data)
+    crash(1, *paths)
 
-    async with opened(path) as store:
-        assert await surviving(store) == [0]
-        assert store.database.recovery is None
+    for path in paths:
+        async with opened(path) as store:
+            assert await surviving(store) == [0], path
+            assert store.database.recovery is None, path

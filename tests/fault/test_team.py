@@ -3,6 +3,7 @@
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
+import pytest
 
 from subcog.sinks.team import sync
 from subcog.sinks.team.postgres.store import PostgresStore
@@ -12,7 +13,7 @@ from tests.stores import HERE, FakeClock, make_row
 from tests.thorough import times
 from tests.waiting import until
 
-EACH = times(60, 334)
+EACH = times(30, 334)
 
 
 @asynccontextmanager
@@ -42,6 +43,7 @@ async def has_all(machine, wanted):
     return (await machine.current()).keys() == wanted
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_killed_in_the_middle_of_captures_costs_nothing(
     tmp_path, team, monkeypatch
 ):

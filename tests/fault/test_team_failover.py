@@ -15,6 +15,7 @@ from tests.proxy import HOST, Proxy
 from tests.stores import HERE, FakeClock, make_row
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
 EACH = 20
 
 

@@ -1,6 +1,7 @@
 """The line to the team's server breaks in the middle, again and again."""
 
 import anyio
+import pytest
 
 from subcog.sinks.team import sync
 from subcog.sinks.team.postgres.store import PostgresStore
@@ -12,6 +13,7 @@ from tests.waiting import until
 ROWS = 400
 
 
+@pytest.mark.slow
 async def test_a_line_that_is_cut_in_the_middle_loses_nothing_and_sends_nothing_twice(
     tmp_path, team, monkeypatch
 ):

@@ -272,15 +272,21 @@ class Tree:
         self.write(path, text)
 
 
-@pytest.fixture
-def tree(tmp_path):
-    made = Tree(tmp_path / "shop")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The repository before any edit."""
+    made = Tree(tmp_path_factory.mktemp("whole") / "shop")
     for path, text in FILES.items():
         made.write(path, text)
-    made.git("init", "-q")
+    made.git("init", "-q", "--template=")
     made.git("add", ".")
     made.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all")
-    return made
+    return made.root
+
+
+@pytest.fixture
+def tree(whole, tmp_path):
+    return Tree(shutil.copytree(whole, tmp_path / "shop"))
 
 
 def never() -> bool:

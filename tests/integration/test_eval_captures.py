@@ -3,7 +3,7 @@ import json
 DECISION = "We decided to use argon2id instead of bcrypt, because bcrypt truncates at 72 bytes."
 
 
-def test_the_command_measures_a_file_of_labelled_messages(house, tmp_path):
+def test_the_command_measures_a_file_of_labelled_messages(fresh, tmp_path):
     label = {"type": "decision", "namespace": "decisions", "span": DECISION}
     rows = (
         {
@@ -17,20 +17,20 @@ def test_the_command_measures_a_file_of_labelled_messages(house, tmp_path):
     file = tmp_path / "messages.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    report = house.ask("eval", "captures", str(file), "--json")
+    report = fresh.ask("eval", "captures", str(file), "--json")
     assert report["messages"] == 2
     assert report["precision"] == report["recall"] == report["high_confidence_recall"] == 1.0
     assert report["junk_rate"] == 0.0
-    assert "high_confidence_recall" in house.run("eval", "captures", str(file)).stdout
+    assert "high_confidence_recall" in fresh.run("eval", "captures", str(file)).stdout
 
     file.write_text('{"id": "1"}\n')
-    wrong = house.run("eval", "captures", str(file))
+    wrong = fresh.run("eval", "captures", str(file))
     assert wrong.returncode != 0
     assert "line 1" in wrong.stderr
 
 
-def test_a_prompt_shows_what_in_it_is_worth_keeping(house):
+def test_a_prompt_shows_what_in_it_is_worth_keeping(fresh):
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": DECISION}
-    out = house.run("hook", "UserPromptSubmit", "--explain", stdin=json.dumps(payload))
+    out = fresh.run("hook", "UserPromptSubmit", "--explain", stdin=json.dumps(payload))
     (signal,) = json.loads(out.stdout)["metadata"]["signals"]
     assert signal["kind"] == "decision"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from tests.integration.house import House
+from tests.thorough import times
 
-CAPTURES = 25
+CAPTURES = times(12, 100)
 
 
 def ask(house: House, name: str, **params: object) -> dict[str, object]:
@@ -16,9 +17,10 @@ def ask(house: House, name: str, **params: object) -> dict[str, object]:
     return json.loads(answer)
 
 
-def test_every_capture_is_found_by_the_very_next_question(house):
+def test_every_capture_is_found_by_the_very_next_question(fresh):
     """Of a rate below one, some captures were acknowledged before they could be found."""
-    house.run("daemon", "start")
+    house = fresh
+    house.start()
     found_by_recall = found_by_topic = 0
     for number in range(CAPTURES):
         text = f"The zebra{number} service listens on port {9_000 + number}"

@@ -21,7 +21,8 @@ NOT_HEARD = (
 )
 
 
-def test_a_question_is_heard_in_whatever_form_and_nothing_else_is_taken_for_one(house):
+def test_a_question_is_heard_in_whatever_form_and_nothing_else_is_taken_for_one(fresh):
+    house = fresh
     for text in (LIFETIMES, DEPLOY, KAFKA, RETRIES):
         house.capture(text, "--namespace", "decisions")
     missed = {}

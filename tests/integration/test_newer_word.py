@@ -114,6 +114,7 @@ def test_what_merely_says_otherwise_is_offered(house, older, newer, question):
     assert old not in context
 
 
+@pytest.mark.slow
 def test_what_says_otherwise_in_other_words_is_noticed_after_it_was_kept(alone):
     alone.env["SUBCOG_CAPTURE_FIND_CONTRADICTIONS"] = "true"
     for older, newer, question in IN_OTHER_WORDS:

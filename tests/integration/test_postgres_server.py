@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.waiting import eventually
 
 HOUSE = Path(__file__).parents[2]
@@ -18,6 +20,7 @@ input()
 """
 
 
+@pytest.mark.slow
 def test_a_server_goes_with_a_test_run_that_was_killed(postgres):
     run = subprocess.Popen(
         [sys.executable, "-c", SCRIPT],

@@ -108,6 +108,7 @@ def test_what_is_exposed_is_clean(used):
     assert run(tool("promtool"), "check", "metrics", stdin=used.scrape) == ""
 
 
+@pytest.mark.slow
 def test_the_rules_are_valid_and_fire_when_they_should_and_no_sooner():
     promtool = tool("promtool")
     run(promtool, "check", "rules", str(RULES))
@@ -170,6 +171,7 @@ def value(address, expression):
     return float(result[0]["value"][1]) if result else 0.0
 
 
+@pytest.mark.slow
 def test_prometheus_reads_from_the_daemon_what_happened(prometheus):
     assert value(prometheus, "up") == 1
     prompts = 'sum(subcog_hooks_total{event="UserPromptSubmit"})'
@@ -180,6 +182,7 @@ def test_prometheus_reads_from_the_daemon_what_happened(prometheus):
     assert value(prometheus, 'subcog_injections_total{stage="inject"}') == 1
 
 
+@pytest.mark.slow
 def test_prometheus_evaluates_every_rule_of_ours_and_none_fires(prometheus):
     def evaluated():
         groups = json.loads(fetch(f"{prometheus}/api/v1/rules"))["data"]["groups"]
@@ -191,6 +194,7 @@ def test_prometheus_evaluates_every_rule_of_ours_and_none_fires(prometheus):
     assert {rule["state"] for rule in rules} == {"inactive"}
 
 
+@pytest.mark.slow
 def test_prometheus_understands_every_panel_of_the_dashboard(prometheus):
     for expression in dashboard_expressions():
         plain = expression.replace("$__rate_interval", "1m").replace("$instance", ".*")

@@ -156,6 +156,7 @@ def test_another_project_is_seen_with_all_alone(house):
     assert house.ask("sql", question, "--all")["rows"] == [{"n": 1}]
 
 
+@pytest.mark.slow
 async def test_an_endless_question_is_interrupted_and_holds_nobody_up(house):
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
     began = time.monotonic()

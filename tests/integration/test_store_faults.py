@@ -79,6 +79,7 @@ def test_a_log_whose_end_was_cut_gives_what_was_whole(house):
     assert told["kept_aside"] == str(kept)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_in_the_log_costs_only_what_follows_it(house):
     wal = killed_after_captures(house)
     data = bytearray(wal.read_bytes())
@@ -109,6 +110,7 @@ def test_a_flipped_byte_in_the_file_is_told_with_the_way_to_save_the_rest(house)
     assert house.paths.database.read_bytes() == bytes(data)
 
 
+@pytest.mark.slow
 def test_prompts_without_a_database_are_degraded_and_no_stage_has_failed(house):
     house.capture(FIRST)
     house.run("daemon", "stop")
@@ -133,6 +135,7 @@ def test_prompts_without_a_database_are_degraded_and_no_stage_has_failed(house):
     assert "a stage failed" not in {entry["what"] for entry in house.log()}
 
 
+@pytest.mark.slow
 def test_a_database_of_a_newer_subcog_is_not_touched(house):
     house.capture(FIRST)
     house.run("daemon", "stop")
@@ -148,6 +151,7 @@ def test_a_database_of_a_newer_subcog_is_not_touched(house):
     assert house.paths.database.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_database_that_another_process_holds_is_told_with_its_number(house):
     house.capture(FIRST)
     house.run("daemon", "stop")
@@ -188,6 +192,7 @@ def test_a_full_disk_refuses_captures_and_loses_nothing(house):
     assert contents(house) == {FIRST, LAST}
 
 
+@pytest.mark.slow
 def test_a_directory_that_cannot_be_written_is_told(house):
     house.capture(FIRST)
     house.run("daemon", "stop")

@@ -21,6 +21,7 @@ from .house import PATIENCE_S, SUBCOG, House
 from .mcp_client import call, session
 from .test_help import read_all
 
+pytestmark = pytest.mark.slow
 DOCUMENT = Path(__file__).parents[2] / "docs" / "team.md"
 REMOTE = "https://git.example/acme/shop.git"
 FACT = "We decided that the API of the shop speaks JSON only"

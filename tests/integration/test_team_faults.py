@@ -1,5 +1,7 @@
 """A team's server that fails in a way of its own: what a member's hooks and commands have of it."""
 
+import pytest
+
 from tests.postgres import Database, standby_of
 from tests.proxy import HOST, Proxy
 from tests.waiting import eventually
@@ -19,6 +21,7 @@ def told(house):
     return eventually(lambda: house.ask("team", "status")["problem"])["reason"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_replaced_by_its_standby_gets_what_it_had_not(team, tmp_path):
     """The address stays the same, as that of a managed server does."""
     with (

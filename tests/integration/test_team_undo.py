@@ -41,19 +41,15 @@ def three(base, tmp_path_factory):
         yield alice, bob, carol
 
 
-def has(who, memory_id):
-    return who.run("get", memory_id).returncode == 0
-
-
 def everywhere(people, memory_id):
     """Wait until everybody has it."""
     for who in people:
-        assert eventually(lambda who=who: has(who, memory_id)), who.root.name
+        assert eventually(lambda who=who: who.has(memory_id)), who.root.name
 
 
 def gone(people, memory_id):
     for who in people:
-        assert eventually(lambda who=who: not has(who, memory_id)), who.root.name
+        assert eventually(lambda who=who: not who.has(memory_id)), who.root.name
 
 
 def undo(who):
@@ -74,7 +70,7 @@ def test_what_its_author_forgot_and_took_back_is_back_where_that_was_applied(thr
     said = text()
     old = alice.capture(said)["id"]
     everywhere(three, old)
-    alice.run("forget", old)
+    alice.ask("forget", old)
     gone((bob, carol), old)
     now = undo(alice)
     everywhere(three, now)
@@ -86,7 +82,7 @@ def test_what_was_taken_back_before_anybody_heard_of_it_is_there(three):
     old = carol.capture(text())["id"]
     everywhere(three, old)
     carol.line.cut()
-    carol.run("forget", old)
+    carol.ask("forget", old)
     now = undo(carol)
     carol.line.mend()
     everywhere(three, now)
@@ -98,7 +94,7 @@ def test_what_a_colleague_forgot_and_took_back_has_its_first_author(three, base)
     alice, bob, carol = three
     old = alice.capture(text())["id"]
     everywhere(three, old)
-    bob.run("forget", old)
+    bob.ask("forget", old)
     gone((alice, carol), old)
     now = undo(bob)
     everywhere(three, now)
@@ -109,12 +105,13 @@ def test_what_a_colleague_forgot_and_took_back_has_its_first_author(three, base)
     assert not any(who.ask("team", "status")["conflicts"] for who in three)
 
 
+@pytest.mark.slow
 def test_what_somebody_away_forgot_and_took_back_is_there_for_all_of_them(three):
     alice, bob, carol = three
     old = alice.capture(text())["id"]
     everywhere(three, old)
     carol.line.cut()
-    bob.run("forget", old)
+    bob.ask("forget", old)
     gone((alice,), old)
     now = undo(bob)
     everywhere((alice, bob), now)
@@ -124,16 +121,17 @@ def test_what_somebody_away_forgot_and_took_back_is_there_for_all_of_them(three)
     assert author(carol, now) == "alice"
 
 
+@pytest.mark.slow
 def test_it_can_be_forgotten_again_and_taken_back_again(three):
     alice, bob, _ = three
     old = alice.capture(text())["id"]
     everywhere(three, old)
     for who in (bob, alice):
-        who.run("forget", old)
+        who.ask("forget", old)
         gone(three, old)
         old = undo(who)
         everywhere(three, old)
-    alice.run("forget", old)
+    alice.ask("forget", old)
     gone(three, old)
     assert all(old not in json.dumps(who.ask("list")) for who in three)
 
@@ -152,8 +150,8 @@ def forgotten_by_two(three, *, is_first_back=False):
     old = alice.capture(said)["id"]
     everywhere(three, old)
     carol.line.cut()
-    alice.run("forget", old)
-    carol.run("forget", old)
+    alice.ask("forget", old)
+    carol.ask("forget", old)
     gone((bob,), old)
     if is_first_back:
         everywhere((bob,), undo(alice))
@@ -162,6 +160,7 @@ def forgotten_by_two(three, *, is_first_back=False):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 2), (2, 0)])
 def test_what_two_forgot_is_back_for_the_others_with_the_second_undo(three, order):
     first, second = (three[number] for number in order)
@@ -178,6 +177,7 @@ def test_what_two_forgot_is_back_for_the_others_with_the_second_undo(three, orde
     assert all(says(who, said) for who in three)
 
 
+@pytest.mark.slow
 def test_what_one_took_back_before_the_other_was_heard_of_stays_where_it_is(three):
     alice, _, carol = three
     said = forgotten_by_two(three, is_first_back=True)
@@ -189,6 +189,7 @@ def test_what_one_took_back_before_the_other_was_heard_of_stays_where_it_is(thre
     assert all(says(who, said) for who in three)
 
 
+@pytest.mark.slow
 def test_what_two_forgot_and_took_back_apart_is_back_for_all(three):
     alice, _, carol = three
     said = text()
@@ -196,13 +197,14 @@ def test_what_two_forgot_and_took_back_apart_is_back_for_all(three):
     everywhere(three, old)
     carol.line.cut()
     for who in (carol, alice):
-        who.run("forget", old)
+        who.ask("forget", old)
         undo(who)
     carol.line.mend()
 
-    assert all(eventually(lambda who=who: says(who, said) and not has(who, old)) for who in three)
+    assert all(eventually(lambda who=who: says(who, said) and not who.has(old)) for who in three)
 
 
+@pytest.mark.slow
 def test_what_nobody_took_back_stays_forgotten(three):
     alice, bob, carol = three
     said = text()
@@ -211,14 +213,14 @@ def test_what_nobody_took_back_stays_forgotten(three):
     copy = bob.run("export").stdout
     carol.line.cut()
     again = carol.capture(said, "--namespace", "context")["id"]  # asked for, where nobody forgot it
-    alice.run("forget", old)
+    alice.ask("forget", old)
     gone((alice, bob), old)
     carol.line.mend()
     gone((carol,), old)
     carol.settled()
     for who in (alice, bob):
         who.settled()
-        assert not has(who, again)
+        assert not who.has(again)
         assert said not in json.dumps(who.ask("list"))
     line = next(line for line in copy.splitlines() if old in line)
     (bob.root / "old.jsonl").write_text(line + "\n")
@@ -237,6 +239,7 @@ def authors_alone(base):
     base.server.execute(setting.format("anyone"), database=base.name)
 
 
+@pytest.mark.slow
 def test_what_forget_says_is_true_before_the_server_was_asked(three, base):
     alice, bob, carol = three
     said = text()
@@ -254,13 +257,14 @@ def test_what_forget_says_is_true_before_the_server_was_asked(three, base):
         gone((alice, bob), own)
         carol.settled()
         alice.settled()
-        assert has(alice, theirs), "the team keeps it"
-        assert has(bob, theirs)
-        assert has(carol, now)
-        assert not has(alice, now), "where the first one is, there is no second"
+        assert alice.has(theirs), "the team keeps it"
+        assert bob.has(theirs)
+        assert carol.has(now)
+        assert not alice.has(now), "where the first one is, there is no second"
         assert carol.ask("team", "status")["refused"]
 
 
+@pytest.mark.slow
 def test_who_may_forget_is_known_to_a_machine_that_was_told_once(three, base):
     alice, _, carol = three
     theirs = alice.capture(text())["id"]
@@ -275,7 +279,7 @@ def test_who_may_forget_is_known_to_a_machine_that_was_told_once(three, base):
         try:
             refused = carol.run("forget", theirs)
             assert (refused.returncode, "is by alice" in refused.stderr) == (1, True)
-            assert has(carol, theirs)
+            assert carol.has(theirs)
         finally:
             carol.line.mend()
     carol.run("daemon", "stop")

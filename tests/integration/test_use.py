@@ -165,6 +165,7 @@ def test_a_memory_that_is_captured_again_counts_as_wanted(house, pool):
     eventually(lambda: counts(house, pool) == {"captured_again": 1})
 
 
+@pytest.mark.slow
 def test_a_vote_that_is_no_evidence_changes_nothing_of_how_often_it_helps(alone):
     pool = alone.capture(POOL, "--namespace", "decisions")["id"]
     for _ in range(5):

@@ -39,6 +39,7 @@ def doctor(house):
     return {one["check"]: one for one in json.loads(house.run("doctor", "--json").stdout)}
 
 
+@pytest.mark.slow
 def test_the_first_prompt_after_the_index_was_damaged_gets_the_memory(house):
     damage(house)
 
@@ -62,6 +63,7 @@ def test_what_is_captured_without_an_index_is_found_at_once(house):
     assert "quartzite" not in str(house.ask("recall", "quartzite key")["memories"])
 
 
+@pytest.mark.slow
 def test_an_index_that_is_switched_off_is_done_without(house):
     stopped(house)
     house.env |= OFF
