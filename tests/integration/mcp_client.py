@@ -20,7 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
 
-from .house import PATIENCE_S, SUBCOG, House
+from subcog.hooks import mcp_pipe
+
+from .house import PATIENCE_S, PYTHON, SUBCOG, House
 
 ERAS = ("legacy", "2026-07-28")
 HTTP = " over HTTP"
@@ -61,9 +63,17 @@ async def session(
             yield await stack.enter_async_context(client)
 
 
+def command(house: House) -> list[str]:
+    """What a client runs: ``subcog mcp`` of an installed house, what that becomes of any other."""
+    if house.program == SUBCOG:
+        return [SUBCOG, "mcp"]
+    return [PYTHON, "-I", "-S", mcp_pipe.__file__, house.program]
+
+
 def _stdio(house: House, env: dict[str, str]) -> Any:
+    program, *args = command(house)
     server = StdioServerParameters(
-        command=SUBCOG, args=["mcp"], env=house.env | env, cwd=house.project
+        command=program, args=args, env=house.env | env, cwd=house.project
     )
     return stdio_client(server, errlog=sys.stderr)
 
@@ -151,7 +161,7 @@ class Lines:
     def __init__(self, house: House, *, era: str = "legacy") -> None:
         self.era = era
         self.process = subprocess.Popen(
-            [SUBCOG, "mcp"],
+            command(house),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=house.env,

@@ -57,8 +57,8 @@ async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, er
     assert fresh.pid() != killed
 
 
-async def test_a_session_starts_the_daemon(house, era):
-    async with session(house, era) as client:
+async def test_a_session_starts_the_daemon(installed, era):
+    async with session(installed, era) as client:
         assert (await call(client, "status"))["ready"] in {True, False}
 
 
