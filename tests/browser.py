@@ -42,10 +42,15 @@ def browser():
             opened.close()
 
 
-def violations(page):
-    """What axe-core finds wrong with how accessible a page is, a line each."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+def violations(page, tag=None):
+    """What axe-core finds wrong with how accessible a page is, a line each.
+
+    ``tag`` names the rules that are tried; without it all are.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    options = {"resultTypes": ["violations"]} | ({"runOnly": [tag]} if tag else {})
+    found = page.evaluate("options => axe.run(document, options)", options)["violations"]
     return [
         f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
         for one in found

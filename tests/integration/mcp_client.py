@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import anyio
 import httpx2
+import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -26,7 +27,13 @@ from .house import PATIENCE_S, PYTHON, SUBCOG, House
 
 ERAS = ("legacy", "2026-07-28")
 HTTP = " over HTTP"
-WAYS = (*ERAS, *(era + HTTP for era in ERAS))
+# Each era in one way, and each way in one era, in every run; the rest is slow as a whole.
+WAYS = (
+    pytest.param(ERAS[0], marks=pytest.mark.slow),
+    ERAS[1],
+    ERAS[0] + HTTP,
+    pytest.param(ERAS[1] + HTTP, marks=pytest.mark.slow),
+)
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
