@@ -19,6 +19,8 @@ OPTIONS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# The rules that look at colours; that for a better contrast than ours is not tried by default.
+ABOUT_COLOURS = ("color-contrast", "link-in-text-block")
 
 
 def required():
@@ -42,10 +44,15 @@ def browser():
             opened.close()
 
 
-def violations(page):
-    """What axe-core finds wrong with how accessible a page is, a line each."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+def violations(page, *rules):
+    """What axe-core finds wrong with how accessible a page is, a line each.
+
+    Only ``rules`` are tried, where some are named.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    options = {"resultTypes": ["violations"]} | ({"runOnly": [*rules]} if rules else {})
+    found = page.evaluate("options => axe.run(document, options)", options)["violations"]
     return [
         f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
         for one in found

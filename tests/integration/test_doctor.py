@@ -147,6 +147,7 @@ def test_canary_that_had_time_points_at_the_log(fresh):
     assert finding.mend == f"see {fresh.paths.log}"
 
 
+@pytest.mark.slow
 def test_taken_http_port_is_told_and_had_as_soon_as_it_is_free(house):
     with listen_on_loopback(0) as taken:
         port = taken.getsockname()[1]
@@ -166,6 +167,7 @@ def test_taken_http_port_is_told_and_had_as_soon_as_it_is_free(house):
     assert "subcog_ready" in house.metrics()
 
 
+@pytest.mark.slow
 def test_files_that_others_may_read_are_closed(house):
     house.capture(MEMORY)
     house.paths.data.chmod(0o755)
@@ -242,6 +244,7 @@ def damaged_house(house, table):
     return house.paths.database.read_bytes()
 
 
+@pytest.mark.slow
 def test_damaged_database_is_saved_and_the_old_one_kept(house):
     damaged = damaged_house(house, "memories")
 
@@ -256,6 +259,7 @@ def test_damaged_database_is_saved_and_the_old_one_kept(house):
     assert "jobs_2" in json.dumps(house.ask("recall", "the queue of service 2"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_running", [False, True])
 def test_emptied_database_is_told_and_nothing_begins_in_its_place_unasked(house, is_running):
     house.capture(MEMORY)
@@ -280,6 +284,7 @@ def test_emptied_database_is_told_and_nothing_begins_in_its_place_unasked(house,
     assert texts == {"The cellar floods in April", *([MEMORY] if is_running else [])}
 
 
+@pytest.mark.slow
 def test_database_that_cannot_be_saved_is_left_as_it_is(house):
     damaged = damaged_house(house, "versions")
 

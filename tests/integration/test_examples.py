@@ -34,6 +34,8 @@ SHOWN = {"text", "mermaid"}
 MEMORY_ID = re.compile(r"\bmem_[0-9a-z]{26}\b")
 TRACE_ID = re.compile(r"(?<=subcog trace )[0-9a-z]{26}")
 RUNS = 120.0
+# Documents whose examples take more than two seconds of processor time.
+LONG = dict.fromkeys(("formats.md", "operators.md", "users.md"), pytest.mark.slow)
 
 
 def blocks(document: Path, *kinds: str):
@@ -76,7 +78,8 @@ class Reader:
     def __init__(self, house: House, text: str) -> None:
         self.house = house
         del house.env["SUBCOG_HOME"]
-        house.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        programs = (Path(house.program).parent, Path(sys.executable).parent)
+        house.env["PATH"] = ":".join([*map(str, programs), "/usr/bin", "/bin"])
         self._prepare(text)
 
     def _prepare(self, text: str) -> None:
@@ -158,7 +161,7 @@ def reader(tmp_path, request):
 
 @pytest.mark.parametrize(
     ("reader", "document"),
-    [(one, one) for one in having("console", "sh")],
+    [pytest.param(one, one, marks=LONG.get(one.name, ())) for one in having("console", "sh")],
     ids=named,
     indirect=["reader"],
 )

@@ -29,6 +29,7 @@ def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+@pytest.mark.slow
 def test_silent_connections_neither_end_the_daemon_nor_stay(alone, address):
     pid = alone.pid()
     before = descriptors(pid)

@@ -14,6 +14,7 @@ from subcog.bus.values import NAMESPACES
 from subcog.sinks.mcp.resources import TOPICS
 from subcog.sinks.mcp.tools import TOOLS
 from subcog.stages.text.envelope import PREAMBLE, TAG
+from tests.thorough import times
 
 from .mcp_client import WAYS, Heard, call, read, session
 from .notes import ARGON, NOTES
@@ -407,17 +408,20 @@ async def test_another_projects_changes_are_not_told(fresh, era):
 # --- many ----------------------------------------------------------------------------------------
 
 
-async def test_twenty_sessions_at_once_are_all_served(stocked, era):
+SESSIONS, CALLS = times(8, 20), times(3, 5)
+
+
+async def test_many_sessions_at_once_are_all_served(stocked, era):
     found = []
 
     async def one():
         async with session(stocked, era) as client:
-            for _ in range(5):
+            for _ in range(CALLS):
                 answer = await call(client, "recall", query="password hashing")
                 found.append(answer["memories"][0]["summary"])
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(20):
+        for _ in range(SESSIONS):
             tasks.start_soon(one)
 
-    assert found == [ARGON] * 100
+    assert found == [ARGON] * SESSIONS * CALLS

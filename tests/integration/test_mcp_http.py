@@ -214,6 +214,7 @@ def test_clients_that_die_or_never_read_harm_nobody(shared, era):
 # --- the daemon ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_protocols_library_is_loaded_by_the_first_request_and_no_sooner(installed):
     maps = Path(f"/proc/{installed.start()}/maps")
     if not os.access(maps, os.R_OK):

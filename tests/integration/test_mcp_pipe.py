@@ -13,12 +13,12 @@ from .mcp_client import ERAS, Heard, call, read, session
 ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 
 # The test's client warns that the older era has been superseded; both are served.
-pytestmark = [
-    pytest.mark.parametrize("era", ERAS),
-    pytest.mark.filterwarnings("ignore:resources/subscribe is removed"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+
+in_both_eras = pytest.mark.parametrize("era", ERAS)
 
 
+@in_both_eras
 async def test_the_session_tells_what_it_was_shown(fresh, era):
     fresh.capture(ARGON, "--namespace", "decisions")
     name = f"shown-{era}"  # both eras are served by one daemon, and a text is shown once a session
@@ -34,6 +34,7 @@ async def test_the_session_tells_what_it_was_shown(fresh, era):
     assert memory["why"]
 
 
+@in_both_eras
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, era, number):
     fresh.capture(ARGON)
@@ -57,11 +58,13 @@ async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, er
     assert fresh.pid() != killed
 
 
-async def test_a_session_starts_the_daemon(house, era):
-    async with session(house, era) as client:
+@pytest.mark.parametrize("era", [pytest.param(ERAS[0], marks=pytest.mark.slow), ERAS[1]])
+async def test_a_session_starts_the_daemon(installed, era):
+    async with session(installed, era) as client:
         assert (await call(client, "status"))["ready"] in {True, False}
 
 
+@in_both_eras
 async def test_a_session_starts_the_daemon_again_and_so_may_a_hook(house, era):
     async with session(house, era) as client:
         in_session = partial(call, client, "status")
@@ -74,6 +77,7 @@ async def test_a_session_starts_the_daemon_again_and_so_may_a_hook(house, era):
             assert house.pid() != started
 
 
+@in_both_eras
 async def test_the_tool_for_hooks_reads_no_other_project(fresh, era):
     elsewhere = fresh.root / "elsewhere"
     elsewhere.mkdir()

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from subcog.sinks.page.screens import PER_PAGE
 from tests import browser
 from tests.waiting import PATIENCE_S, eventually
 
@@ -71,20 +72,41 @@ def invited(house, **env):
     return house.ask("ui", **env)["url"]
 
 
-class Visitor:
-    """Somebody at the page, with a browser profile of their own."""
+@pytest.fixture(scope="module")
+def context(chromium):
+    """The browser profile that all tests share; each has tabs of its own, and what these store."""
+    context = chromium.new_context()
+    context.set_default_timeout(PATIENCE_S * 1000)
+    yield context
+    context.close()
 
-    def __init__(self, chromium, house, **options):
+
+@pytest.fixture(scope="module")
+def base(context, house):
+    """Where a visit of the shared house has its screens."""
+    page = context.new_page()
+    entered = enter(page, house)
+    page.close()
+    return entered
+
+
+def enter(page, house):
+    page.goto(invited(house))
+    page.wait_for_url("**/now")
+    return page.url.removesuffix("now")
+
+
+class Visitor:
+    """Somebody at the page, in a tab of their own, with an invitation unless ``base`` is known."""
+
+    def __init__(self, context, house, base=None):
         self.house = house
-        self.context = chromium.new_context(**options)
-        self.context.set_default_timeout(PATIENCE_S * 1000)
-        self.page = self.context.new_page()
+        self.context = context
+        self.page = context.new_page()
         self.trouble = []
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("console", self._note)
-        self.page.goto(invited(house))
-        self.page.wait_for_url("**/now")
-        self.base = self.page.url.removesuffix("now")
+        self.base = base or enter(self.page, house)
 
     def _note(self, message):
         if message.type == "error":
@@ -104,21 +126,16 @@ class Visitor:
 
 
 @pytest.fixture
-def visit(chromium, house):
-    visitors = []
-
-    def come(**options):
-        visitors.append(Visitor(chromium, house, **options))
-        return visitors[-1]
-
-    yield come
-    for visitor in visitors:
-        visitor.context.close()
+def visit(context):
+    """Called with a house, somebody visits that until the test ends."""
+    yield partial(Visitor, context)
+    for page in context.pages:
+        page.close()
 
 
 @pytest.fixture
-def visitor(visit):
-    visitor = visit()
+def visitor(visit, house, base):
+    visitor = visit(house, base)
     yield visitor
     assert visitor.trouble == []
 
@@ -131,21 +148,24 @@ def kept(house, text, namespace="learnings"):
 # --- every screen --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_each_screen_can_be_read_by_everybody_and_on_a_phone(visit, scheme):
-    visitor = visit(color_scheme=scheme, viewport={"width": 400, "height": 800})
+@pytest.mark.slow
+def test_each_screen_can_be_read_by_everybody_and_on_a_phone(visitor):
+    visitor.page.set_viewport_size({"width": 400, "height": 800})
     one = visitor.house.ask("list", "--limit", "1")["memories"][0]["id"]
     for screen in (*SCREENS, f"memory/{one}", "sessions/monday", "try?q=why+argon2id"):
+        visitor.page.emulate_media(color_scheme="light")
         page = visitor.go(screen)
         assert page.locator("h1").count() == 1
         assert browser.violations(page) == [], screen
+        page.emulate_media(color_scheme="dark")  # which changes nothing but colours
+        assert browser.violations(page, *browser.ABOUT_COLOURS) == [], screen
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, screen
         heading = HEADINGS.get(screen)
         assert heading is None or page.locator("h1").inner_text() == heading
-    assert visitor.trouble == []
 
 
+@pytest.mark.slow
 def test_the_keys_lead_everywhere_and_say_what_they_are(visitor):
     page = visitor.go("now")
     page.keyboard.press("?")
@@ -168,6 +188,7 @@ def has_focus(locator):
     return eventually(lambda: locator.evaluate("element => element === document.activeElement"))
 
 
+@pytest.mark.slow
 def test_escape_closes_what_is_open_and_the_keyboard_is_where_it_was(visitor):
     one = kept(visitor.house, "The keyboard finds its way back from the editor")
     page = visitor.go(f"memory/{one}")
@@ -197,6 +218,7 @@ def test_escape_closes_what_is_open_and_the_keyboard_is_where_it_was(visitor):
     assert has_focus(page.locator(".item.current a"))
 
 
+@pytest.mark.slow
 def test_ctrl_enter_saves_what_is_typed_and_the_keyboard_stays(visitor):
     one = kept(visitor.house, "The lamp in the hall is green")
     page = visitor.go(f"memory/{one}")
@@ -214,6 +236,7 @@ def test_ctrl_enter_saves_what_is_typed_and_the_keyboard_stays(visitor):
     assert has_focus(page.get_by_role("button", name="Keep"))
 
 
+@pytest.mark.slow
 def test_a_list_that_is_made_anew_keeps_the_keyboard(visitor):
     for number in range(3):
         kept(visitor.house, f"The gravel heap number {number} is sieved by hand")
@@ -231,6 +254,7 @@ def test_a_list_that_is_made_anew_keeps_the_keyboard(visitor):
     assert has_focus(page.locator(".bulk .all"))
 
 
+@pytest.mark.slow
 def test_without_javascript_the_page_says_what_to_do(chromium, visitor):
     known = visitor.context.storage_state()
     context = chromium.new_context(java_script_enabled=False, storage_state=known)
@@ -246,6 +270,7 @@ def test_without_javascript_the_page_says_what_to_do(chromium, visitor):
 # --- now -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_prompt_and_a_capture_appear_while_one_looks_on(visitor):
     page = visitor.go("now")
     house = visitor.house
@@ -268,6 +293,7 @@ def test_a_prompt_and_a_capture_appear_while_one_looks_on(visitor):
     assert browser.violations(page) == []
 
 
+@pytest.mark.slow
 def test_what_was_shown_at_another_moment_appears_too(visitor):
     page = visitor.go("now")
     payload = {
@@ -285,6 +311,7 @@ def test_what_was_shown_at_another_moment_appears_too(visitor):
 # --- memories ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_search_goes_on_with_every_letter_in_the_products_own_order(visitor):
     page = visitor.go("memories")
     page.locator("#q").press_sequentially("argon2id password hashing", delay=20)
@@ -301,6 +328,7 @@ def test_the_search_goes_on_with_every_letter_in_the_products_own_order(visitor)
     assert visitor.tab(page.url.removeprefix(visitor.base)).locator("#results .item").count() == 1
 
 
+@pytest.mark.slow
 def test_the_filters_are_those_of_the_command_line(visitor):
     page = visitor.go("memories?which=automatic")
     listed = visitor.house.ask("list", "--automatic")
@@ -316,6 +344,7 @@ def test_the_filters_are_those_of_the_command_line(visitor):
     assert visitor.trouble.pop().startswith("Failed to load resource")  # a refusal is a refusal
 
 
+@pytest.mark.slow
 def test_what_was_forgotten_in_bulk_comes_back_whole(visitor):
     for number in range(3):
         kept(visitor.house, f"Bulk fact {number}: the coffee machine on floor {number} leaks")
@@ -336,6 +365,7 @@ def test_what_was_forgotten_in_bulk_comes_back_whole(visitor):
     assert visitor.house.ask("list", "--limit", "1000")["total"] == before
 
 
+@pytest.mark.slow
 def test_a_memory_is_edited_replaced_and_brought_back(visitor):
     first = kept(visitor.house, "The build takes four minutes on the old runners")
     page = visitor.go(f"memory/{first}")
@@ -367,6 +397,7 @@ def test_a_memory_is_edited_replaced_and_brought_back(visitor):
     assert browser.violations(page) == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_told_and_changes_nothing(visitor):
     gone = kept(visitor.house, "This one is forgotten in the terminal meanwhile")
     page = visitor.go(f"memory/{gone}")
@@ -379,6 +410,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(visitor):
     visitor.trouble.clear()
 
 
+@pytest.mark.slow
 def test_an_edit_takes_nothing_back_that_another_tab_wrote(visitor):
     one = kept(visitor.house, "The ferry leaves at nine")
     first, second = visitor.go(f"memory/{one}"), visitor.tab(f"memory/{one}")
@@ -397,6 +429,7 @@ def test_an_edit_takes_nothing_back_that_another_tab_wrote(visitor):
     assert (now["content"], now["tags"]) == ("The ferry leaves at ten", [])
 
 
+@pytest.mark.slow
 def test_filters_hold_for_memories_whose_code_changed_too(visitor):
     house = visitor.house
     code = house.project / "gauge.py"
@@ -416,6 +449,7 @@ def test_filters_hold_for_memories_whose_code_changed_too(visitor):
     assert visitor.trouble.pop().startswith("Failed to load resource")  # a refusal is a refusal
 
 
+@pytest.mark.slow
 def test_a_list_in_another_tab_follows(visitor):
     one = kept(visitor.house, "Two tabs look at the staging cluster in Frankfurt")
     page, other = visitor.go("memories?q=staging+cluster"), visitor.tab("memories")
@@ -477,10 +511,11 @@ def decided(house, tmp_path, names):
     return many
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", ["by key", "at once"])
-def test_what_was_done_in_review_is_done_also_where_it_is_left(chromium, house, tmp_path, leave):
+def test_what_was_done_in_review_is_done_also_where_it_is_left(visit, house, tmp_path, leave):
     many = decided(house, tmp_path, CITIES)
-    visitor = Visitor(chromium, many)
+    visitor = visit(many)
     page = visitor.go("review")
     slow = """
       const real = window.fetch;
@@ -503,12 +538,12 @@ def test_what_was_done_in_review_is_done_also_where_it_is_left(chromium, house, 
     eventually(lambda: many.ask("list", "--unreviewed")["total"] == before - len(gone))
     page.keyboard.press("u")
     visitor.told("1 memory is back")
-    visitor.context.close()
 
 
-def test_a_key_that_is_held_acts_once(chromium, house, tmp_path):
+@pytest.mark.slow
+def test_a_key_that_is_held_acts_once(visit, house, tmp_path):
     many = decided(house, tmp_path, CITIES)
-    visitor = Visitor(chromium, many)
+    visitor = visit(many)
     page = visitor.go("review")
     left = int(page.locator("#left").inner_text())
     for _ in range(5):
@@ -517,9 +552,9 @@ def test_a_key_that_is_held_acts_once(chromium, house, tmp_path):
     visitor.told("1 memory forgotten")
     assert int(page.locator("#left").inner_text()) == left - 1
     assert many.ask("list", "--unreviewed")["total"] == left - 1
-    visitor.context.close()
 
 
+@pytest.mark.slow
 def test_undo_can_be_tried_again_and_on_another_screen(visitor):
     one = kept(visitor.house, "The raven is on the roof of the annex")
     page = visitor.go(f"memory/{one}")
@@ -537,12 +572,14 @@ def test_undo_can_be_tried_again_and_on_another_screen(visitor):
     visitor.told("nothing was changed on this page within the last minute")
 
 
-def test_the_queue_goes_on_beyond_its_first_page_and_ends(chromium, house, tmp_path):
+@pytest.mark.slow
+def test_the_queue_goes_on_beyond_its_first_page_and_ends(visit, house, tmp_path):
     names = [f"{one}{two}" for one in CITIES for two in ("North", "South", "East", "West")]
-    many = decided(house, tmp_path, names)
-    visitor = Visitor(chromium, many)
+    many = decided(house, tmp_path, names[: PER_PAGE + 5])
+    visitor = visit(many)
     page = visitor.go("review")
     total = int(page.locator("#left").inner_text())
+    assert total > page.locator("#queue .item").count()
     for _ in range(total):
         page.wait_for_selector(".item.current")
         page.keyboard.press("k")
@@ -550,12 +587,12 @@ def test_the_queue_goes_on_beyond_its_first_page_and_ends(chromium, house, tmp_p
     eventually(lambda: many.ask("list", "--unreviewed")["total"] == 0)
     assert many.ask("list", "--automatic")["total"] == total
     assert visitor.trouble == []
-    visitor.context.close()
 
 
 # --- sessions, try, health -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_session_shows_what_was_said_kept_and_shown(visitor):
     visitor.house.prompt("[remember] The shop's staging has two cores", "tuesday")
     visitor.house.prompt(WHY, "tuesday")
@@ -570,6 +607,7 @@ def test_a_session_shows_what_was_said_kept_and_shown(visitor):
     assert "slow on staging" in page.locator(".timeline").inner_text()
 
 
+@pytest.mark.slow
 def test_what_would_be_injected_is_what_is_injected(visitor):
     page = visitor.go("try")
     page.locator("#q").fill(WHY)
@@ -581,6 +619,7 @@ def test_what_would_be_injected_is_what_is_injected(visitor):
     assert "Nothing would be injected" in page.locator("#answer").inner_text()
 
 
+@pytest.mark.slow
 def test_a_prompt_of_any_size_can_be_tried(visitor):
     page = visitor.go("try")
     long = f"{WHY}\n" + "Zeile größer als üblich\n" * 6000
@@ -590,6 +629,7 @@ def test_a_prompt_of_any_size_can_be_tried(visitor):
     assert WHY in page.locator("#q").input_value()
 
 
+@pytest.mark.slow
 def test_health_says_what_the_doctor_says(visitor):
     visitor.house.prompt("hello", "health")
     page = visitor.go("health")
@@ -612,8 +652,9 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 def test_a_hostile_memory_is_text_and_hides_nothing(visitor):
-    long = "a very long line of a hostile memory about the parrot " * 150
+    long = "a very long line of a hostile memory about the parrot " * 50
     one = kept(visitor.house, HOSTILE + long)
     visitor.house.prompt(f"What is there about the parrot? {HIDDEN}<script>hacked=3</script>")
     screens = ("memories?q=parrot", f"memory/{one}", "review", "now", "try?q=what+of+the+parrot")
@@ -663,6 +704,7 @@ class Stranger:
         self._server.server_close()
 
 
+@pytest.mark.slow
 def test_a_page_of_another_port_reads_nothing_and_writes_nothing(visitor):
     one = kept(visitor.house, "A stranger must not see the penguin")
     tries = """
@@ -851,11 +893,12 @@ def test_another_projects_memories_are_not_on_the_page(house, raw, tmp_path):
     assert other.ask("get", secret)["id"] == secret
 
 
-def test_a_visit_ends_with_the_daemon_and_says_so(chromium, tmp_path):
+@pytest.mark.slow
+def test_a_visit_ends_with_the_daemon_and_says_so(visit, tmp_path):
     house = House(tmp_path)
     try:
         one = kept(house, "The page outlives its daemon")
-        visitor = Visitor(chromium, house, viewport={"width": 800, "height": 600})
+        visitor = visit(house)
         watching = visitor.tab("now")
         listing = visitor.tab("memories")
         page = visitor.go(f"memory/{one}")
@@ -871,7 +914,6 @@ def test_a_visit_ends_with_the_daemon_and_says_so(chromium, tmp_path):
         watching.locator("#live-state", has_text="this page has expired").wait_for()
         listing.bring_to_front()
         listing.locator("#toast .told", has_text="this page has expired").wait_for()
-        visitor.context.close()
     finally:
         house.close()
 
@@ -884,9 +926,10 @@ def _answers(house):
 # --- pictures ------------------------------------------------------------------------------------
 
 
-def test_the_pictures_in_the_documents_are_of_this_page(visit, tmp_path):
+@pytest.mark.slow
+def test_the_pictures_in_the_documents_are_of_this_page(visitor, tmp_path):
     """``make picture`` sets SUBCOG_PICTURES, and draws them anew."""
-    visitor = visit(viewport={"width": 960, "height": 640})
+    visitor.page.set_viewport_size({"width": 960, "height": 640})
     visitor.house.prompt(WHY, "picture")
     into = Path(os.environ.get("SUBCOG_PICTURES") or tmp_path)
     for screen in ("now", "memories", "review", "try?q=Why+do+we+use+argon2id%3F"):
