@@ -39,9 +39,7 @@ PAIRS = (
 UNITS = (*SIGNS, *PAIRS)
 
 
-def attacks(
-    pattern: re.Pattern, length: int, units: tuple[str, ...] = UNITS
-) -> Iterator[str]:
+def attacks(pattern: re.Pattern, length: int, units: tuple[str, ...] = UNITS) -> Iterator[str]:
     """Texts of about ``length`` characters; ``units`` are repeated whatever the expression is."""
     rng = random.Random(pattern.pattern if isinstance(pattern.pattern, str) else 0)
     tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)

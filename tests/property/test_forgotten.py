@@ -207,7 +207,7 @@ async def test_a_thousand_times_nothing_comes_back_and_each_wish_brings_one_back
 
 
 async def test_by_every_way_nothing_comes_back_and_each_wish_brings_one_back(tmp_path):
-    await try_all(tmp_path, count=5)
+    await try_all(tmp_path, count=8)
 
 
 async def try_all(folder: Path, count: int) -> None:
