@@ -337,7 +337,7 @@ def documents() -> dict[Path, str]:
 
 
 def stale(made: dict[Path, str]) -> list[Path]:
-    """The files that are not as ``made`` from the code, and those in the folder that are of none."""
+    """The files that are not as ``made`` has them, and those in the folder that nothing makes."""
     wrong = [file for file, text in made.items() if not file.is_file() or file.read_text() != text]
     return wrong + [file for file in FOLDER.glob("*") if file not in made]
 

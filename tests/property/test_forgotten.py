@@ -47,7 +47,7 @@ from tests.stores import make_row
 from tests.teams import change, feed, membership
 from tests.waiting import PATIENCE_S
 
-# How often each of the texts tries to come back.
+# How often each of the texts tries to come back, the repair of a damaged database included.
 TRIES = 25
 # What stays, so that a database is large enough to be damaged in one place.
 STAYING = 200
@@ -203,14 +203,15 @@ IMPORTS = {
 
 @pytest.mark.slow
 async def test_a_thousand_times_nothing_comes_back_and_each_wish_brings_one_back(tmp_path):
-    await try_all(tmp_path, count=1_000 // TRIES)
+    await try_all(tmp_path, 1_000 // TRIES, repairs=True)
 
 
-async def test_by_every_way_nothing_comes_back_and_each_wish_brings_one_back(tmp_path):
-    await try_all(tmp_path, count=8)
+async def test_by_the_usual_ways_nothing_comes_back_and_each_wish_brings_one_back(tmp_path):
+    await try_all(tmp_path, 5, repairs=False)
 
 
-async def try_all(folder: Path, count: int) -> None:
+async def try_all(folder: Path, count: int, *, repairs: bool) -> None:
+    """Try every way; few memories are too small a database to be damaged in one place."""
     texts = statements(count)
     async with opened(folder) as house:
         await fill_and_forget(house, texts)
@@ -219,8 +220,9 @@ async def try_all(folder: Path, count: int) -> None:
         await by_captures(house, texts)
         await by_the_team(house, texts)
         await by_restoring(house, texts)
-        await by_repairing(house, texts)
-        assert house.tries >= TRIES * count
+        if repairs:
+            await by_repairing(house, texts)
+        assert house.tries >= (TRIES - (not repairs)) * count
         await by_wish(house, texts)
 
 
