@@ -336,9 +336,8 @@ def documents() -> dict[Path, str]:
     return made | {ARCHITECTURE: with_diagram(ARCHITECTURE.read_text(encoding="utf-8"))}
 
 
-def stale() -> list[Path]:
-    """The files that are not what the code says, and those in the folder that nothing makes."""
-    made = documents()
+def stale(made: dict[Path, str]) -> list[Path]:
+    """The files that are not as ``made`` has them, and those in the folder that nothing makes."""
     wrong = [file for file, text in made.items() if not file.is_file() or file.read_text() != text]
     return wrong + [file for file in FOLDER.glob("*") if file not in made]
 
@@ -349,7 +348,7 @@ def main() -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         for file, text in documents().items():
             file.write_text(text, encoding="utf-8")
-    elif wrong := stale():
+    elif wrong := stale(documents()):
         sys.exit("\n".join(f"out of date: {file.relative_to(HOUSE)}" for file in wrong))
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcog.stages.inject import MAX_TOKENS, MAX_UNITS, inject
@@ -21,6 +21,7 @@ from tests.fakes import (
     make_quoting,
     make_settings,
 )
+from tests.thorough import times
 
 scripts = st.one_of(
     st.text(max_size=400),
@@ -46,6 +47,7 @@ def build(found, max_tokens, percent, detailed=False):
     )
 
 
+@settings(max_examples=times(50))
 @given(hits, st.integers(0, 5000), st.sampled_from([50, 65, 80, 95]))
 def test_no_context_exceeds_its_budget(found, max_tokens, percent):
     built = build(found, max_tokens, percent)
@@ -55,6 +57,7 @@ def test_no_context_exceeds_its_budget(found, max_tokens, percent):
     assert built.text.count("</subcog-memory>") == bool(built.text)
 
 
+@settings(max_examples=times(50))
 @given(hits, st.sampled_from([50, 80]))
 def test_every_candidate_has_one_verdict_and_the_chosen_are_those_in_the_text(found, percent):
     built = build(found, 4000, percent)
@@ -71,6 +74,7 @@ def test_every_candidate_has_one_verdict_and_the_chosen_are_those_in_the_text(fo
     assert all(one >= context.min_relevance_beside for one in relevant)
 
 
+@settings(max_examples=times(50))
 @given(hits, st.booleans())
 def test_every_answer_is_json_that_an_agent_takes(found, detailed):
     body = json.loads(respond(build(found, 4000, 95, detailed)).body)

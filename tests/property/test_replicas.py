@@ -70,6 +70,7 @@ def machines(runner, tmp_path_factory):
     runner.run(stack.aclose())
 
 
+@pytest.mark.slow
 @settings(
     max_examples=times(10),
     phases=(Phase.explicit, Phase.generate),  # the machines are shared: nothing can be shrunk

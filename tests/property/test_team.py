@@ -109,6 +109,7 @@ def digests(memories):
     return {memory_id: (m.version, digest(m)) for memory_id, m in memories.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=times(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, days=DAYS)
 def test_machines_that_are_cut_off_now_and_then_lose_nothing_and_converge(

@@ -5,7 +5,7 @@ from functools import cache
 
 from subcog.pipeline.app.archives import LESSER_SEARCHES
 
-from .written import HOUSE, documented_reasons
+from .written import HOUSE, documented_reasons, nodes_of, tree_of
 
 
 @cache
@@ -15,21 +15,24 @@ def _calls(function):
         (room, names, node)
         for room in ("bus", "pipeline", "sinks", "stages")
         for file in sorted((HOUSE / room).rglob("*.py"))
-        if f"{function}(" in (text := file.read_text())
-        for names, nodes in [_constants_and_nodes(ast.parse(text))]
-        for node in nodes
+        for names in [_constants(file)]
+        for node in nodes_of(file)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == function
     ]
 
 
-def _constants_and_nodes(tree):
-    names = {
+@cache
+def _constants(file):
+    return {
         target.id: node.value.value
-        for node in tree.body
+        for node in tree_of(file).body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
         for target in node.targets
     }
-    return names, ast.walk(tree)
+
+
+def _assigned(statement):
+    return getattr(statement, "targets", [getattr(statement, "target", None)])
 
 
 def _texts(node):
@@ -42,7 +45,7 @@ def _texts(node):
 def _returned(file, functions, place=None):
     """What ``functions`` of ``file`` return, or what stands at ``place`` of a returned tuple."""
     found = set()
-    for function in ast.walk(ast.parse((HOUSE / file).read_text())):
+    for function in nodes_of(HOUSE / file):
         if getattr(function, "name", "") in functions:
             for node in ast.walk(function):
                 if isinstance(node, ast.Return) and node.value is not None:
@@ -93,8 +96,8 @@ def test_each_reason_for_a_lesser_search_is_given_by_a_search():
         node.value
         for room in ("sinks", "pipeline/app")
         for file in (HOUSE / room).rglob("*.py")
-        for top in ast.parse(file.read_text()).body
-        if "LESSER_SEARCHES" not in ast.unparse(top).partition("=")[0]
+        for top in tree_of(file).body
+        if "LESSER_SEARCHES" not in {getattr(at, "id", "") for at in _assigned(top)}
         for node in ast.walk(top)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }

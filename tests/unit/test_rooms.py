@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .written import nodes_of, tree_of
+
 HOUSE = Path(__file__).parents[2]
 ROOMS = ("bus", "config", "hooks", "pipeline", "sinks", "stages")
 MAY_USE = {
@@ -136,7 +138,7 @@ def _sources(room):
 def _imports(path):
     """Every imported module: rooms of ours as ``subcog.ROOM``, others by their first name."""
     depth = len(path.relative_to(HOUSE).parts) - 1
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name.split(".")[0], node.lineno
@@ -161,7 +163,7 @@ def test_a_room_imports_only_what_it_may(room):
 
 def test_stages_know_of_the_configuration_its_structs_and_helpers_alone():
     for path in _sources("stages"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             module = getattr(node, "module", None) or ""
             if isinstance(node, ast.ImportFrom) and node.level and module.startswith("config"):
                 allowed = {
@@ -182,7 +184,7 @@ def _inner(path):
 def _imported_files(path):
     """The files of the same floor that ``path`` imports, with the line."""
     package = path.relative_to(HOUSE).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if not isinstance(node, ast.ImportFrom) or not 0 < node.level <= len(package):
             continue
         base = HOUSE.joinpath(*package[: len(package) - node.level + 1])
@@ -244,7 +246,7 @@ def test_the_package_list_names_every_folder_with_code():
 def test_importing_a_package_does_no_work(room):
     for path in _sources(room):
         if path.name == "__init__.py":
-            body = ast.parse(path.read_text()).body
+            body = tree_of(path).body
             assert [type(each) for each in body] == [ast.Expr], f"{path} is more than a text"
 
 
@@ -271,7 +273,7 @@ def test_clean_text_is_made_by_the_redactor_alone():
         str(path.relative_to(HOUSE))
         for room in ROOMS
         for path in _sources(room)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
         and "CleanText" in (getattr(node.func, "id", ""), getattr(node.func, "attr", ""))
     }

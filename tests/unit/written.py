@@ -1,8 +1,10 @@
-"""What is written: the documents, and how tests read them."""
+"""What is written: the documents and the source, and how tests read them."""
 
 from __future__ import annotations
 
+import ast
 import re
+from functools import cache
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[2]
@@ -38,10 +40,22 @@ def of_each(documents):
     return make
 
 
+@cache
+def tree_of(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes_of(file):
+    """Every node of the tree of ``file``: several tests walk over the whole product."""
+    return tuple(ast.walk(tree_of(file)))
+
+
 def fences(document, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
 
 
+@cache
 def prose(document):
     return re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
 

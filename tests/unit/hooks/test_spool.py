@@ -6,6 +6,7 @@ import random
 import resource
 import shutil
 import signal
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -349,6 +350,17 @@ def test_private_spans_that_removal_puts_together_end_soon():
         assert spool.without_private(text) == strip_private(text)
 
 
+@pytest.fixture(scope="module")
+def rules_parsed_once():
+    """A hook parses the file for its one prompt, which takes ten times as long as the rest."""
+    with open(spool.RULES, "rb") as source:
+        parsed = tomllib.load(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tomllib, "load", lambda _: parsed)
+        yield
+
+
+@pytest.mark.usefixtures("rules_parsed_once")
 @pytest.mark.parametrize(("rule", "make"), TOKENS, ids=lambda x: x if isinstance(x, str) else "")
 @pytest.mark.parametrize("gap", ["\n", "\n> ", "' +\n  '"])
 def test_a_token_that_a_line_break_cuts_in_two_is_not_written_down(rule, make, gap):
