@@ -84,8 +84,15 @@ def put_empty_file(path: Path) -> None:
 
 @asynccontextmanager
 async def opened(path: Path, clock: FakeClock | None = None) -> AsyncIterator[ReplicatedStore]:
-    """A store, open, and closed at the end. Where there is none it is empty, and not quite new."""
+    """A store, open, and closed at the end; where there is none, it begins with an empty one."""
     await anyio.to_thread.run_sync(put_empty_file, path)
+    async with new(path, clock) as store:
+        yield store
+
+
+@asynccontextmanager
+async def new(path: Path, clock: FakeClock | None = None) -> AsyncIterator[ReplicatedStore]:
+    """The same, where the store itself makes its file."""
     store = make_store(path, clock)
     await store.open()
     try:

@@ -18,7 +18,6 @@ from subcog.pipeline.app import failures
 from subcog.pipeline.app.app import App
 from subcog.pipeline.app.failures import Watched
 from subcog.pipeline.entrance.handler import HookHandler
-from tests.models import loaded_once
 from tests.stores import make_row, opened, put_empty_file
 from tests.waiting import PATIENCE_S
 
@@ -88,8 +87,8 @@ async def at_work(folder, **env):
     project.mkdir(exist_ok=True)
     await anyio.to_thread.run_sync(put_empty_file, paths.database)
     settings = load_settings(paths.config_file, PATIENT | env).settings
-    with loaded_once(), anyio.fail_after(PATIENCE_S):
-        app = App(settings, paths)
+    app = App(settings, paths)
+    with anyio.fail_after(PATIENCE_S):
         async with app.running():
             await app.load()
             await app.build_topics()

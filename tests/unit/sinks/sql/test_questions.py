@@ -10,7 +10,7 @@ from subcog.sinks.sql.questions import REFUSED_FUNCTIONS, QuestionRefused, ask
 from subcog.sinks.sql.views import views
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.sql import spill_of
-from tests.stores import ELSEWHERE, HERE, make_row, opened
+from tests.stores import ELSEWHERE, HERE, make_row, new, opened
 
 FORMS = (
     "SELECT * FROM {}",
@@ -321,8 +321,7 @@ async def test_what_does_not_fit_into_memory_lies_beside_the_database_and_is_gon
     tmp_path,
 ):
     file = tmp_path / "data" / "s.duckdb"
-    async with opened(file) as store:
-        await store.put([make_row(1)])
+    async with new(file) as store:
         [(spill,)] = await store.read(
             lambda cursor: cursor.execute("SELECT current_setting('temp_directory')").fetchall()
         )
