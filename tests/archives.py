@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio.to_thread
+
 from subcog.bus.events import (
     CaptureRequested,
     Event,
@@ -20,7 +22,8 @@ from subcog.sinks.memories.repository import Archive
 from subcog.stages.statements.comparison import contradicts, holds_beside, says_same
 from subcog.stages.statements.outdated import replaces
 from subcog.stages.statements.remainder import leaves_clause
-from tests.stores import HERE, FakeClock, make_store
+from tests.models import loaded_once
+from tests.stores import HERE, FakeClock, make_store, put_empty_file
 
 MERGE_SIMILARITY = 0.92
 
@@ -98,9 +101,11 @@ def make_archive(folder: Path, clock: FakeClock) -> Archive:
 async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
     """An archive in ``folder``, open, and closed at the end."""
     clock = FakeClock()
-    archive = make_archive(folder, clock)
-    await archive.open()
-    try:
-        yield Bench(archive, clock)
-    finally:
-        await archive.close()
+    await anyio.to_thread.run_sync(put_empty_file, folder / "subcog.duckdb")
+    with loaded_once():
+        archive = make_archive(folder, clock)
+        await archive.open()
+        try:
+            yield Bench(archive, clock)
+        finally:
+            await archive.close()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+
+import anyio.to_thread
 
 from subcog.bus.values import Encoding, Memory, Scope
 from subcog.sinks.store.rows import Row
@@ -61,9 +65,34 @@ def make_store(path: Path, clock: FakeClock | None = None) -> ReplicatedStore:
     return ReplicatedStore(path, clock=clock or FakeClock())
 
 
+@cache
+def _empty_file() -> bytes:
+    """The file of a store that was opened once, and holds nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = make_store(Path(folder) / "s.duckdb")
+        store.database.open()
+        store.database.close()
+        return store.database.path.read_bytes()
+
+
+def put_empty_file(path: Path) -> None:
+    """Let an empty store lie at ``path``, unless there is one: its tables need not be made anew."""
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_bytes(_empty_file())
+
+
 @asynccontextmanager
 async def opened(path: Path, clock: FakeClock | None = None) -> AsyncIterator[ReplicatedStore]:
-    """A store, open, and closed at the end."""
+    """A store, open, and closed at the end; where there is none, it begins with an empty one."""
+    await anyio.to_thread.run_sync(put_empty_file, path)
+    async with new(path, clock) as store:
+        yield store
+
+
+@asynccontextmanager
+async def new(path: Path, clock: FakeClock | None = None) -> AsyncIterator[ReplicatedStore]:
+    """The same, where the store itself makes its file."""
     store = make_store(path, clock)
     await store.open()
     try:

@@ -16,7 +16,7 @@ from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.team.postgres.errors import unavailable
 from subcog.sinks.team.protocol import Project
-from tests.stores import make_row
+from tests.stores import make_row, put_empty_file
 from tests.team_server import TEAM, FakeServer, FakeTeam
 from tests.waiting import PATIENCE_S, until
 
@@ -110,6 +110,7 @@ async def running(folder, team, origin=ORIGIN):
     if origin:
         git_config(project, origin)
     paths = find_paths({"HOME": str(folder), "SUBCOG_HOME": str(folder / "home")})
+    await anyio.to_thread.run_sync(put_empty_file, paths.database)
     app = App(load_settings(paths.config_file, {}).settings, paths)
     async with app.running(), anyio.create_task_group() as tasks:
         await app.load()

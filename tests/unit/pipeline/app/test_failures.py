@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 
 import anyio
 import msgspec
 import pytest
 
-from subcog.bus.events import CaptureRequested, ResponseReady, ToolUsed
+from subcog.bus.events import ResponseReady, ToolUsed
 from subcog.bus.values import Action
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
@@ -17,6 +18,7 @@ from subcog.pipeline.app import failures
 from subcog.pipeline.app.app import App
 from subcog.pipeline.app.failures import Watched
 from subcog.pipeline.entrance.handler import HookHandler
+from tests.stores import make_row, opened, put_empty_file
 from tests.waiting import PATIENCE_S
 
 PATIENT = {"SUBCOG_HOOK_TOTAL_MS": "30000"}
@@ -83,6 +85,7 @@ async def at_work(folder, **env):
         place.mkdir(parents=True, mode=0o700, exist_ok=True)
     project = folder / "project"
     project.mkdir(exist_ok=True)
+    await anyio.to_thread.run_sync(put_empty_file, paths.database)
     settings = load_settings(paths.config_file, PATIENT | env).settings
     app = App(settings, paths)
     with anyio.fail_after(PATIENCE_S):
@@ -140,18 +143,16 @@ async def test_in_a_large_store_it_is_found_too(tmp_path):
         await desk.fails(SLOW)
         await desk.passes(WORKS)
         scope = desk.hooks.places.at({"project": desk.project}).project
-        captured = desk.app.captures
-        for number in range(60):  # several times what any search brings
-            text = f"{SLOW} number {number} of suite x{number} ran in {number} s"
-            await captured.capture(
-                CaptureRequested(
-                    trace=desk.app.new_id(),
-                    id=f"mem_{desk.app.new_id()}",
-                    text=text,
-                    scope=scope,
-                    namespace="learnings",
-                )
-            )
+        file = desk.app.paths.database
+    fields = {"scope": scope, "namespace": "learnings", "created_at": datetime.now(UTC)}
+    rows = [
+        make_row(n, content=f"{SLOW} number {n} of suite x{n} ran in {n} s", **fields)
+        for n in range(60)  # several times what any search brings
+    ]
+    async with opened(file) as store:
+        await store.put(rows)
+    async with at_work(tmp_path) as desk:
+        assert desk.app.archive.loaded.count == 61
         assert "`pytest -n0 tests/integration`" in await desk.proposes(SLOW)
 
 

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from subcog.pipeline.commands.evaluate import eval_command
+from subcog.pipeline.replay import figures as module
 from subcog.pipeline.replay.candidates import LEAST, shipped
 from subcog.pipeline.replay.figures import (
     ARMS,
@@ -19,6 +20,15 @@ from subcog.pipeline.replay.figures import (
     verdict,
 )
 from subcog.pipeline.replay.simulation import KINDS
+from tests.thorough import times
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_resamples():
+    """An interval of a hundred draws is rougher, and made in the same way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_RESAMPLES", times(100))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
+import anyio.to_thread
 import pytest
 
 from subcog.bus.sessions import Passage
 from subcog.bus.values import Scope
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.passages.archive import Bounds, PassageArchive
-from tests.stores import FakeClock, make_store
+from tests.stores import FakeClock, make_store, put_empty_file
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 HERE = Scope("project", "here")
@@ -88,6 +89,7 @@ def embedder():
 @asynccontextmanager
 async def opened(path, embedder, *, clock=None, days=365, max_passages=1_000):
     """An archive of passages on a real store."""
+    await anyio.to_thread.run_sync(put_empty_file, path / "subcog.duckdb")
     store = make_store(path / "subcog.duckdb", clock or FakeClock(NOW))
     await store.open()
     archive = PassageArchive(

@@ -409,7 +409,7 @@ def test_searching_beside_a_writer_never_fails(embedder: Embedder) -> None:
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
-    for n in range(700):
+    for n in range(times(200)):
         indexed.add(memory(f"n{n % 40}", f"{DEPLOY} step {n}"))
     stop.set()
     for reader in readers:

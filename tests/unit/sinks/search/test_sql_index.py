@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from msgspec.structs import replace
 
 from subcog.bus.values import Query
@@ -30,6 +31,8 @@ QUESTIONS = (
     " ".join(WORDS),
 )
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 @pytest.fixture(scope="module")
 def embedder():
@@ -45,13 +48,13 @@ def rows(embedder):
         yield Row(memory, embedder.encode(searchable(memory)))
 
 
-@pytest.fixture
-async def both(tmp_path, embedder):
-    """The same memories in a warm index and in a store."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def both(tmp_path_factory, embedder):
+    """The same memories in a warm index and in a store, for all tests, which write nothing."""
     made = list(rows(embedder))
     index = Index(embedder)
     index.extend((row.memory, row.encoding) for row in made)
-    async with opened(tmp_path / "s.duckdb") as store:
+    async with opened(tmp_path_factory.mktemp("index") / "s.duckdb") as store:
         await store.put(made)
         await SqlIndex(store).fill()
         yield index, store

@@ -1,9 +1,11 @@
 """Without the warm index DuckDB finds the candidates, and the same ranking decides."""
 
 import random
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
+import pytest_asyncio
 
 from subcog.bus.values import Query
 from subcog.sinks.models.analyzer import searchable
@@ -21,6 +23,8 @@ WORDS = (
 ).split()
 ARGON = "We hash passwords with argon2id, because bcrypt truncates at 72 bytes"
 GERMAN = "Die Datenbank wird jede Nacht gesichert, und die Sicherung am Morgen geprüft"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 def memories():
@@ -63,11 +67,18 @@ def embedder():
     return Embedder.load()
 
 
-@pytest.fixture
-async def both(tmp_path, embedder):
-    async with opened(tmp_path / "s.duckdb") as store:
+@asynccontextmanager
+async def filled(folder, embedder):
+    async with opened(folder / "s.duckdb") as store:
         both = Both(store, embedder)
         await both.keep([Row(m, embedder.encode(searchable(m))) for m in memories()])
+        yield both
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def both(tmp_path_factory, embedder):
+    """For all tests that change nothing."""
+    async with filled(tmp_path_factory.mktemp("search"), embedder) as both:
         yield both
 
 
@@ -127,14 +138,16 @@ async def test_neither_another_scope_nor_what_has_expired_is_found(both):
     assert {make_row(3).memory.id, make_row(4).memory.id}.isdisjoint(ids(by_sql))
 
 
-async def test_what_is_forgotten_is_found_no_more(both):
-    assert await both.store.forget(make_row(1).memory.id, [HERE])
-    _, by_sql = await both.ask("argon2id bcrypt passwords", HERE, limit=1000)
-    assert make_row(1).memory.id not in ids(by_sql)
+async def test_what_is_forgotten_is_found_no_more(tmp_path, embedder):
+    async with filled(tmp_path, embedder) as both:
+        assert await both.store.forget(make_row(1).memory.id, [HERE])
+        _, by_sql = await both.ask("argon2id bcrypt passwords", HERE, limit=1000)
+        assert make_row(1).memory.id not in ids(by_sql)
 
 
-async def test_words_alone_answer_while_there_is_no_embedding(both):
-    both.encoder.embedder = both.search.embedder = None
+async def test_words_alone_answer_while_there_is_no_embedding(both, monkeypatch):
+    monkeypatch.setattr(both.encoder, "embedder", None)
+    monkeypatch.setattr(both.search, "embedder", None)
     _, by_sql = await both.ask("argon2id passwords", HERE)
 
     assert ids(by_sql)[0] == make_row(1).memory.id

@@ -3,13 +3,14 @@ import threading
 import anyio
 import duckdb
 import pytest
+import pytest_asyncio
 
 from subcog.sinks.sql import questions
 from subcog.sinks.sql.questions import REFUSED_FUNCTIONS, QuestionRefused, ask
 from subcog.sinks.sql.views import views
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.sql import spill_of
-from tests.stores import ELSEWHERE, HERE, make_row, opened
+from tests.stores import ELSEWHERE, HERE, make_row, new, opened
 
 FORMS = (
     "SELECT * FROM {}",
@@ -25,9 +26,13 @@ FORMS = (
 HARMLESS = {"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "vector_type"}
 
 
-@pytest.fixture
-async def store(tmp_path):
-    async with opened(tmp_path / "s.duckdb") as store:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def store(tmp_path_factory):
+    """One for all tests, which write nothing."""
+    async with opened(tmp_path_factory.mktemp("sql") / "s.duckdb") as store:
         await store.put([make_row(1), make_row(2), make_row(3, scope=ELSEWHERE)])
         await store.forget(make_row(2).memory.id, [HERE])  # so that there is a digest and its key
         yield store
@@ -285,7 +290,12 @@ async def test_a_question_cannot_write_even_if_it_passes(store):
     assert (await asked(store, "SELECT count(*) FROM versions")).rows == ((1,),)
 
 
-async def test_a_question_is_interrupted_where_a_write_needs_its_memory(store):
+async def test_a_question_is_interrupted_where_a_write_needs_its_memory(tmp_path):
+    async with opened(tmp_path / "s.duckdb") as store:
+        await interrupt_a_question(store)
+
+
+async def interrupt_a_question(store):
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
     began, reasons = threading.Event(), []
 
@@ -311,7 +321,7 @@ async def test_what_does_not_fit_into_memory_lies_beside_the_database_and_is_gon
     tmp_path,
 ):
     file = tmp_path / "data" / "s.duckdb"
-    async with opened(file) as store:
+    async with new(file) as store:
         [(spill,)] = await store.read(
             lambda cursor: cursor.execute("SELECT current_setting('temp_directory')").fetchall()
         )

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcog.bus.values import UseEvent, Usefulness
@@ -25,12 +25,14 @@ from subcog.stages.injection.usefulness import (
     usefulness,
 )
 from tests.fakes import NOW, make_hit, make_memory
+from tests.thorough import times
 
 BEGAN = datetime(2026, 3, 2, tzinfo=UTC)
 SEEN = ("taken_up", "quoted", "captured_again", "heeded", "corrected", "failed_anyway")
 SESSIONS = st.lists(st.sets(st.sampled_from(SEEN), max_size=3), max_size=30)
 USES = st.builds(Usefulness, helped=st.floats(0, 500), idle=st.floats(0, 500))
 FLOOR = 0.5
+few = settings(max_examples=times(40))
 
 
 def lived(sessions, *votes):
@@ -47,6 +49,7 @@ def shift(sessions, *votes, usual=None):
     return floor_shift(usefulness(lived(sessions, *votes)), usual)
 
 
+@few
 @given(SESSIONS, USES)
 def test_a_shift_is_bounded_and_nothing_known_moves_nothing(sessions, usual):
     assert -MOST_LOWERED <= shift(sessions, usual=usual) <= MOST_RAISED
@@ -54,6 +57,7 @@ def test_a_shift_is_bounded_and_nothing_known_moves_nothing(sessions, usual):
     assert mean(Usefulness()) == PRIOR_MEAN
 
 
+@few
 @given(SESSIONS, st.sampled_from(SEEN), USES)
 def test_one_session_more_moves_the_floor_the_way_it_speaks(sessions, kind, usual):
     before, after = shift(sessions, usual=usual), shift([*sessions, {kind}], usual=usual)
@@ -63,11 +67,13 @@ def test_one_session_more_moves_the_floor_the_way_it_speaks(sessions, kind, usua
         assert after >= before - 1e-9
 
 
+@few
 @given(SESSIONS, USES)
 def test_being_shown_without_use_never_lowers_a_floor(sessions, usual):
     assert shift([*sessions, set()], usual=usual) >= shift(sessions, usual=usual) - 1e-9
 
 
+@few
 @given(USES)
 def test_a_memory_shown_a_thousand_times_and_never_used_does_not_rise(usual):
     shifts = [shift([set()] * count, usual=usual) for count in (1, 2, 10, 1000)]
@@ -79,6 +85,7 @@ def test_being_shown_without_use_counts_half_as_much_as_an_objection():
     assert usefulness(lived([set()])).idle * 2 == usefulness(lived([{"corrected"}])).idle
 
 
+@few
 @given(SESSIONS, st.randoms(use_true_random=False))
 def test_the_order_within_a_session_is_of_no_account(sessions, chance):
     events = lived(sessions)
@@ -109,6 +116,7 @@ def test_a_change_of_direction_is_followed_within_ten_sessions():
     assert shift([*[{"corrected"}] * 100, *[{"taken_up"}] * 10]) < 0
 
 
+@few
 @given(SESSIONS, USES)
 def test_what_the_user_keeps_has_nothing_against_it(sessions, usual):
     assert shift(sessions, "kept", usual=usual) <= 1e-9
@@ -140,6 +148,7 @@ def test_the_interval_is_near_that_of_the_beta_distribution(helped, idle):
     assert interval(Usefulness(helped=helped, idle=idle)) == pytest.approx(exact, abs=0.03)
 
 
+@few
 @given(USES, USES)
 def test_the_interval_holds_the_mean(use, usual):
     low, high = interval(use, usual)

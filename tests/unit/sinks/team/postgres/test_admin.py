@@ -285,6 +285,7 @@ async def test_each_restore_on_the_same_server_starts_a_new_epoch_by_itself(post
         assert (await alice.about()).epoch == before.epoch
 
 
+@pytest.mark.slow
 async def test_a_restore_on_another_server_waits_for_init(team):
     async with member_of(team) as alice:
         await alice.put([make_row(1), make_row(2)])
