@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from subcog.bus.frames import request_frame
+from tests import thorough
 from tests.waiting import eventually
 
 NOTE = "Blocked until the certificate for the payment gateway arrives"
@@ -37,7 +38,8 @@ def wait_until_ready(house):
     eventually(lambda: house.ask("status")["ready"])
 
 
-@pytest.mark.parametrize("start_ms", ["1", "400", "1000"])
+# Too little, enough, and in a thorough run what may be either.
+@pytest.mark.parametrize("start_ms", ["1", "1000", "400"][: thorough.times(2, 3)])
 def test_a_cold_start_brings_the_greeting_once_with_the_start_or_the_prompt(cold, start_ms):
     start = START | {"cwd": str(cold.project)}
     at_start = context(cold.hook("SessionStart", start, SUBCOG_HOOK_START_MS=start_ms))
