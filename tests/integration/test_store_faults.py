@@ -95,6 +95,7 @@ def test_a_flipped_byte_in_the_log_costs_only_what_follows_it(house):
     assert contents(house) == {FIRST, LAST}
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_in_the_file_is_told_with_the_way_to_save_the_rest(house):
     house.capture(FIRST)
     house.run("daemon", "stop")

@@ -239,6 +239,7 @@ def test_behind_a_pool_in_transaction_mode_a_member_polls_and_says_so(team, tmp_
         assert not direct.ask("team", "status")["polling"]
 
 
+@pytest.mark.slow
 def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):
     alice, _, carol = three
     old = alice.capture("We deploy on Fridays at noon", "--namespace", "decisions")["id"]
@@ -278,6 +279,7 @@ def test_where_only_authors_forget_another_is_refused_before_it_is_gone_here(thr
         base.server.execute(setting.format("anyone"), database=base.name)
 
 
+@pytest.mark.slow
 def test_leaving_takes_off_what_others_wrote_and_leaves_ones_own(three):
     alice, bob, carol = three
     theirs = alice.capture("The mirror of the packages is behind the proxy of the office")["id"]

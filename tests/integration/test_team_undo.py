@@ -77,6 +77,7 @@ def test_what_its_author_forgot_and_took_back_is_back_where_that_was_applied(thr
     assert [author(who, now) for who in three] == ["", "alice", "alice"]
 
 
+@pytest.mark.slow
 def test_what_was_taken_back_before_anybody_heard_of_it_is_there(three):
     alice, bob, carol = three
     old = carol.capture(text())["id"]
@@ -90,6 +91,7 @@ def test_what_was_taken_back_before_anybody_heard_of_it_is_there(three):
     assert [author(who, now) for who in three] == ["carol", "carol", ""]
 
 
+@pytest.mark.slow
 def test_what_a_colleague_forgot_and_took_back_has_its_first_author(three, base):
     alice, bob, carol = three
     old = alice.capture(text())["id"]
