@@ -139,10 +139,10 @@ def test_classify_says_what_and_how_sure(shared):
     assert shared.ask("classify", "rename foo to bar")["search_intent_detected"] is False
 
 
-def test_explain_shows_every_candidate_with_its_reason_and_stores_nothing(house):
-    house.capture(ARGON)
-    house.capture("The billing module is owned by the payments team")
-    answer = house.ask("explain", QUESTION)
+def test_explain_shows_every_candidate_with_its_reason_and_stores_nothing(fresh):
+    fresh.capture(ARGON)
+    fresh.capture("The billing module is owned by the payments team")
+    answer = fresh.ask("explain", QUESTION)
     verdicts = {verdict["summary"]: verdict for verdict in answer["inject"]["verdicts"]}
     assert verdicts[ARGON]["injected"] is True
     assert all(verdict["why"] for verdict in verdicts.values())
@@ -150,22 +150,25 @@ def test_explain_shows_every_candidate_with_its_reason_and_stores_nothing(house)
         assert isinstance(verdicts[ARGON][name], float)
     assert answer["classify"]["arithmetic"]
     assert ARGON in answer["context"]
-    house.ask("explain", "[remember] a rehearsal is not stored")
-    assert house.ask("status")["memories"] == 2
+    before = fresh.ask("status")["memories"]
+    fresh.ask("explain", "[remember] a rehearsal is not stored")
+    assert fresh.ask("status")["memories"] == before
+    assert fresh.ask("list")["total"] == 2
 
 
-def test_explain_counts_as_no_injection_and_no_abstention(house):
+def test_explain_counts_as_no_injection_and_no_abstention(fresh):
     def counted():
         names = ("subcog_injections_total{", "subcog_abstentions_total{")
-        lines = [line for line in house.metrics().splitlines() if line.startswith(names)]
+        lines = [line for line in fresh.metrics().splitlines() if line.startswith(names)]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
-    house.capture(ARGON)
-    assert house.ask("explain", QUESTION)["context"]
-    house.ask("explain", "thanks, that is all")
-    assert counted() == 0
-    assert house.context(QUESTION)
-    assert counted() == 1
+    fresh.capture(ARGON)
+    before = counted()
+    assert fresh.ask("explain", QUESTION)["context"]
+    fresh.ask("explain", "thanks, that is all")
+    assert counted() == before
+    assert fresh.context(QUESTION)
+    assert counted() == before + 1
 
 
 def test_explain_is_readable(shared):

@@ -118,8 +118,8 @@ def test_canary_is_given_a_second_chance_once_everything_is_loaded(fresh, silent
     ("setting", "value"),
     [
         ("search_intent.enabled", "false"),
-        ("search_intent.min_confidence", "0.99"),
-        ("search_intent.context.max_tokens", "60"),
+        pytest.param("search_intent.min_confidence", "0.99", marks=pytest.mark.slow),
+        pytest.param("search_intent.context.max_tokens", "60", marks=pytest.mark.slow),
     ],
 )
 def test_canary_that_a_setting_keeps_in_is_well_and_names_it(fresh, setting, value):

@@ -411,6 +411,7 @@ async def test_another_projects_changes_are_not_told(fresh, era):
 SESSIONS, CALLS = times(8, 20), times(3, 5)
 
 
+@pytest.mark.slow
 async def test_many_sessions_at_once_are_all_served(stocked, era):
     found = []
 

@@ -15,7 +15,10 @@ ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 byt
 # The test's client warns that the older era has been superseded; both are served.
 pytestmark = pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
 in_both_eras = pytest.mark.parametrize("era", ERAS)
+# The daemon's start is dear, and the same in the other era.
+in_one_era_or_both = pytest.mark.parametrize("era", [slow(ERAS[0]), ERAS[1]])
 
 
 @in_both_eras
@@ -35,7 +38,7 @@ async def test_the_session_tells_what_it_was_shown(fresh, era):
 
 
 @in_both_eras
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, slow(signal.SIGTERM)])
 async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, era, number):
     fresh.capture(ARGON)
     heard = Heard()
@@ -58,13 +61,13 @@ async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, er
     assert fresh.pid() != killed
 
 
-@pytest.mark.parametrize("era", [pytest.param(ERAS[0], marks=pytest.mark.slow), ERAS[1]])
+@in_one_era_or_both
 async def test_a_session_starts_the_daemon(installed, era):
     async with session(installed, era) as client:
         assert (await call(client, "status"))["ready"] in {True, False}
 
 
-@in_both_eras
+@in_one_era_or_both
 async def test_a_session_starts_the_daemon_again_and_so_may_a_hook(house, era):
     async with session(house, era) as client:
         in_session = partial(call, client, "status")
