@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ...bus.values import Value
 from ...config.patterns import regex
+from ..shell.invocations import INTERPRETERS
 from ..shell.wrappers import Unwrapped, unwrapped
 from .reading import looks, without_documents
 
@@ -46,7 +47,6 @@ _DIGITS = regex(r"\d+(?:\.\d+)*")
 _NEEDS_QUOTES = regex(r"[\s'\"\\;|&<>()#]")
 _MOST_WORD_CHARS = 60
 
-_INTERPRETERS = regex(r"python[\d.]*|node|bash|sh|zsh|ruby|perl|php|bun|tsx|ts-node|deno")
 _ADD_NOTHING = frozenset(
     "cd pushd popd echo printf true : export set unset source . sleep pwd shopt alias ulimit umask"
     " wait clear".split()
@@ -316,7 +316,7 @@ def _interpreter(words: Sequence[str]) -> list[Unit]:
     """What runs a script: ``python``, ``bash``."""
     if len(words) > 1 and is_path(words[1]):
         first = words[0].rpartition("/")[2]
-        return [Unit("runner", words[0])] if _INTERPRETERS.fullmatch(first) else []
+        return [Unit("runner", words[0])] if INTERPRETERS.fullmatch(first) else []
     return []
 
 

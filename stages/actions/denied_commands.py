@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.patterns import regex
-from ..shell.wrappers import raw_words
+from ..shell.invocations import Invocation, follows, invocation_of, script_of
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .reading import as_usual, plain_commands
 
@@ -28,59 +28,12 @@ CODE = _FORMS["code"]
 _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 _TOLD_WITHIN = 80
-_MOST_BETWEEN = 3
-_QUOTES = regex(r"(['\"])(.*)\1", re.DOTALL)
+_SHORT_VALUE = regex(r"(?<!\S)(-([A-Za-z]) ([^\s-]\S*))")
+_PYTHON3 = regex(r"\Apython3(?= \S)")
 _SHORTEST_PART = 6
 """So long is an option at least that a longer one may stand for: ``--selector``."""
 
 _SAME_OPTIONS = {"--select": ("--models", "-m")}
-_ONE_LETTER = {"--signoff": "-s", "--force": "-f", "--verbose": "-v", "--all": "-a"}
-
-
-class Invocation(Struct, frozen=True, dict=True):
-    """A command as it is run: its words in order, and its options.
-
-    ``values`` are the places of those words that may be the value of an option before them.
-    """
-
-    words: tuple[str, ...]
-    options: frozenset[str]
-    values: frozenset[int] = frozenset()
-
-    def has(self, option: str, value: str = "") -> bool:
-        """Whether ``option`` is there, also as one letter of several, and its ``value`` if any."""
-        if value and not any(value in one for one in (*self.words, *self.options)):
-            return False
-        if option in self.options or (option[:2] in self.options and option[2:] in self.words):
-            return True
-        short = _ONE_LETTER.get(option, option)
-        return len(short) == 2 and any(
-            one[:1] == "-" != one[1:2] and short[1] in one[1:] for one in self.options
-        )
-
-
-def invocation_of(command: str) -> Invocation:
-    """The plain ``command``, read; an option has its value where that is joined by ``=``.
-
-    What is quoted is one word.
-    """
-    tokens = [_QUOTES.sub(r"\2", token) for token in raw_words(command)]
-    words: list[str] = []
-    values: list[int] = []
-    options: list[str] = []
-    for before, token in pairwise(("", *tokens)):
-        if token.startswith("-"):
-            options += token, _unset(token)
-            continue
-        is_value = before.startswith("-") and "=" not in before
-        if is_value or not _WORDS["like_options"].isdisjoint((before, token)):
-            values.append(len(words))
-        words.append(token)
-    return Invocation(tuple(words), frozenset(options), frozenset(values))
-
-
-def _unset(option: str) -> str:
-    return option.partition("=")[0]
 
 
 class DeniedCommand(Struct, frozen=True, dict=True):
@@ -90,7 +43,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     environment. With ``lacking``, it is denied
     where that option, variable or runner is missing. Where one of those is named that are
     ``spared``, it is not denied. With ``limited`` it is denied where that option is more than
-    ``most``.
+    ``most``. A ``command`` that ends with a slash is each script of that folder.
     """
 
     command: str
@@ -103,8 +56,14 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     most: float = 0.0
 
     @property
+    def _is_folder(self) -> bool:
+        return self.command[-1:] == "/"
+
+    @property
     def key(self) -> str:
-        """The program."""
+        """The program, or the last folder."""
+        if self._is_folder:
+            return f"{self.command.split('/')[-2]}/"
         return self.command.partition(" ")[0]
 
     @cached_property
@@ -115,7 +74,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         """Whether ``command``, in its plain form, is this one; ``said`` is all that is run."""
         if TRIES.search(command):
             return False
-        run = invocation_of(command)
+        run = invocation_of(self._respelled(command))
         if self.lacking:
             return self._is_in(run) and self._is_there(said) and not self._has_lacking(run, said)
         if self.limited and not self._is_beyond(command):
@@ -126,10 +85,32 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     def is_about(self, command: str) -> bool:
         """Whether ``command`` is of the same program, and the same command of it if it has any."""
-        return _follows(self._denied.words[:2], invocation_of(command))
+        if self._is_folder:
+            return self._holds_script(command)
+        return follows(self._denied.words[:2], invocation_of(command))
+
+    @cached_property
+    def _spellings(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        """Other forms of what it names: an option joined to its value, or in its long form."""
+        python = ((_PYTHON3, "python"),) if self.command.startswith("python ") else ()
+        given = (
+            (re.compile(rf"(?<!\S)-(?:{key}=?|-{key}[\w-]+[ =]){re.escape(value)}(?!\S)"), found)
+            for found, key, value in _SHORT_VALUE.findall(self.command)
+        )
+        return (*python, *given)
+
+    def _respelled(self, command: str) -> str:
+        for other, usual in self._spellings:
+            command = other.sub(usual.replace("\\", r"\\"), command)
+        return command
 
     def _is_in(self, run: Invocation) -> bool:
-        return _follows(self._denied.words, run) and all(map(run.has, self._denied.options))
+        if self._is_folder:
+            return self._holds_script(" ".join(run.words))
+        return follows(self._denied.words, run) and all(map(run.has, self._denied.options))
+
+    def _holds_script(self, command: str) -> bool:
+        return f"/{self.command}" in f"/{script_of(command)}"
 
     def _has_lacking(self, run: Invocation, said: str) -> bool:
         if not self.lacking.startswith("-"):
@@ -176,38 +157,13 @@ def _ends(place: str) -> str:
     return r"(?!\w)" if re.search(r"\w[/_-]\w", place) else r"(?![\w-])"
 
 
-def _task(word: str) -> str:
-    """``word`` without where a task or target of that name is: ":app:bundle" is "bundle"."""
-    return word.rpartition(":")[2] if word[:1] == ":" else word
-
-
-def _follows(denied: Sequence[str], run: Invocation) -> bool:
-    """Whether ``run`` begins with the words ``denied``, but for values of options between them.
-
-    Behind what takes several targets or packages, a few of these may come first.
-    """
-    at = 0
-    for place, wanted in enumerate(denied):
-        between = 0
-        while at < len(run.words) and not _is_word(wanted, run.words[at]):
-            between += at not in run.values
-            if not place or between > _most_before(denied, place):
-                return False
-            at += 1
-        if at == len(run.words):
-            return False
-        at += 1
-    return bool(denied)
-
-
-def _is_word(wanted: str, word: str) -> bool:
-    return wanted == (word if wanted[0] == ":" else _task(word))
-
-
-def _most_before(denied: Sequence[str], place: int) -> int:
-    """How many other words may stand where the word ``denied[place]`` is looked for."""
-    is_argument = not denied[place].isalpha() or denied[place - 1] in _WORDS["takes_many"]
-    return _MOST_BETWEEN if is_argument and (place > 1 or len(denied) == 2) else 0
+def command_keys(command: str) -> Iterator[str]:
+    """The keys that a denied command has which the plain ``command`` could be."""
+    program = command.partition(" ")[0]
+    yield program
+    if program == "python3":
+        yield "python"
+    yield from (f"{folder}/" for folder in script_of(command).split("/")[:-1])
 
 
 def commands_against(text: str) -> Iterator[DeniedCommand]:
@@ -231,21 +187,20 @@ def _denied(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
         return
     first = list(_FORMS["needs_first"].finditer(text))
     needed = {_written(code) for found in first for code in CODE.findall(found["what"])}
-    lacking = chain(_lacking(text), _without_option(text), _too_early(text), *map(_needing, first))
+    options = _lacking(text), _without_option(text), _scripts(text)
+    lacking = chain(*options, _too_early(text), *map(_needing, first))
     yield from (one for one in chain(lacking, against) if one.command not in needed)
 
 
 def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     """Those that no option and no other command makes right."""
     if not said.isdisjoint(_WORDS["subject_cues"]):
-        for found in _FORMS["forbidden"].finditer(text):
-            there = _places(found["there"] or "") or _specific(found["rest"] or "")
-            yield DeniedCommand(_written(found["command"]), True, there)
-        for found in _FORMS["harmful"].finditer(text):
-            command = found["code"] or found["command"]
-            yield DeniedCommand(_written(command), True, _specific(found["rest"]))
+        yield from _said_of(text)
     if not said.isdisjoint(NEGATIONS):
         yield from _denied_by_practice(text)
+        yield from _passive(text)
+        yield from _scripts(text)
+    yield from _of_others(text, said)
     is_limit = not said.isdisjoint(_WORDS["limit_cues"])
     for found in _FORMS["limit"].finditer(text) if is_limit else ():
         command = found["code"] or found["known"] or found["of"] or found["to"]
@@ -257,6 +212,48 @@ def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     for statement in filter(None, _FORMS["statement"].split(text)):
         if denied := AGAINST.search(statement):
             yield from _denied_in(statement, denied.end())
+
+
+def _said_of(text: str) -> Iterator[DeniedCommand]:
+    """The commands that are said to be forbidden, or to do harm."""
+    for found in _FORMS["forbidden"].finditer(text):
+        there = _places(found["there"] or "") or _specific(found["rest"] or "")
+        yield DeniedCommand(_written(found["command"]), True, there)
+    for found in _FORMS["harmful"].finditer(text):
+        command, there = found["code"] or found["command"], _places(found["there"] or "")
+        if there or not found["there"]:
+            yield DeniedCommand(_written(command), True, there or _specific(found["rest"]))
+
+
+def _of_others(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
+    """The commands that only others run, or that somebody has to be asked about."""
+    if said.isdisjoint(_WORDS["others_cues"]):
+        return
+    for found in _FORMS["left_to_others"].finditer(text):
+        command = found["never"] or found["done"] or found["ran"]
+        if found["never"] or not _FORMS["only_checks"].search(command):
+            yield DeniedCommand(_written(command), more=True)
+    for found in _FORMS["asked_before"].finditer(text):
+        yield DeniedCommand(_written(found["command"]), True, _places(found["there"] or ""))
+
+
+def _scripts(text: str) -> Iterator[DeniedCommand]:
+    """The folders of scripts that are not to be run, or not without an option."""
+    for found in _FORMS["scripts"].finditer(text):
+        folder, option = found["folder"].removeprefix("./").rstrip("/"), found["option"] or ""
+        yield DeniedCommand(f"{folder}/", True, _places(found["rest"] or ""), option)
+
+
+def _passive(text: str) -> Iterator[DeniedCommand]:
+    """The commands that are said never to be run with an option, or without it."""
+    for found in _FORMS["passive"].finditer(text):
+        command, option, places = found["command"], found["option"], _places(found["rest"])
+        if " " not in command:  # "commits", "pushes"
+            command = _FORMS["git_noun"].sub("", command.lower())
+        denied = _without(command, option, places)
+        if not found["without"]:
+            denied = DeniedCommand(f"{denied.command} {option}", True, places)
+        yield denied
 
 
 def _lacking(text: str) -> Iterator[DeniedCommand]:
@@ -351,7 +348,8 @@ def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
 def _written(command: str) -> str:
     """``command`` as a memory names it, in its usual spelling; "Helm upgrade" is helm's."""
     program, *rest = command.strip("` ").split()
-    return as_usual(" ".join((program.casefold() if program.isalpha() else program, *rest)))
+    usual = as_usual(" ".join((program.casefold() if program.isalpha() else program, *rest)))
+    return _PYTHON3.sub("python", usual)
 
 
 def _to_run(command: str) -> str:

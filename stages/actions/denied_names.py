@@ -9,6 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .denied_files import IS_SCOPE, PathPattern, sentence_of, where_it_holds
@@ -33,6 +34,7 @@ _MADE_SO = {
     )
 }
 _SHORTEST = 2
+_MOST_CLAUSE_CHARS = 400
 _CALLED = r"(?:\.\w+)*\("
 _CALLED_BARE = r" +(?=[\"']|:\w)"
 
@@ -44,8 +46,9 @@ class DeniedName(Struct, frozen=True, dict=True):
     no such thing ("no lock_id") has to share one with the action, but for a method. ``topic`` are
     those of what limits it ("no sleep in tests"); then one of them has to be there, with ``near``
     in the same statement. With ``lacking`` it is only denied where that argument is missing, with
-    ``unless`` where none of these words is there. With ``is_library`` no call is denied. Of a
-    table, ``data`` is the pattern of the statements that are.
+    ``unless`` where none of these words is there. With ``is_library`` no call is denied, and with
+    ``is_made_with`` no command: it is about what code makes with it. Of a table, ``data`` is the
+    pattern of the statements that are. Of an SQL statement, ``clause`` is what has to be in it.
     """
 
     name: str
@@ -60,6 +63,8 @@ class DeniedName(Struct, frozen=True, dict=True):
     unless: frozenset[str] = frozenset()
     is_library: bool = False
     data: str = ""
+    is_made_with: bool = False
+    clause: str = ""
 
     @property
     def key(self) -> str:
@@ -72,6 +77,8 @@ class DeniedName(Struct, frozen=True, dict=True):
         """Whether what is new uses the name, and where the rule holds."""
         if not self._holds_in(written.path):
             return False
+        if self.is_made_with:
+            written = replace(written, commands=())
         if not (self.lacking or self.data) and self._is_brought_in(written):
             return True
         return any(self._is_denied(use, written) for use in self._uses(written))
@@ -149,7 +156,10 @@ class DeniedName(Struct, frozen=True, dict=True):
             table = rf"\s+(?:only\s+)?[\"`\[]?(?:\w+\.)*[\"`\[]?{name}(?![\w.])"
             return re.compile(rf"\b{self.data}{table}", re.I)
         if _FORMS["statement"].fullmatch(self.name):
-            return re.compile(rf"(?<![\w-]){name}(?![\w/-])".replace(r"\ ", r"\s+"), re.I)
+            words = name.replace(r"\ ", r"\s+(?:UNIQUE\s+)?")
+            clause = self.clause.replace(" ", r"\s+")
+            lacking = rf"(?![^;]{{0,{_MOST_CLAUSE_CHARS}}}?\b{clause}\b)" if clause else ""
+            return re.compile(rf"(?<![\w-]){words}(?![\w/-]){lacking}", re.I)
         return None
 
     def _in_code(self, name: str) -> re.Pattern[str]:
@@ -208,6 +218,7 @@ FORMS = {
     "only": Form(is_outside=True, is_code=True),
     "harmful": Form(is_code=True),
     "needed": Form(is_code=True),
+    "no_new": Form(is_library=True),
     "none_of": Form(has_subject=True),
     "never": Form(has_subject=True),
 }
@@ -220,6 +231,8 @@ def names_against(text: str) -> Iterator[DeniedName]:
     said = cues_in(text)
     if not said.isdisjoint(_WORDS["data_cues"]):
         yield from _data_against(text)
+    if "without" in said:
+        yield from _sql_without(text)
     for name, pattern in _AGAINST.items():
         if not said.isdisjoint(_CUES.get(name, NEGATIONS)):
             for found in pattern.finditer(text):
@@ -244,6 +257,15 @@ def _data_against(text: str) -> Iterator[DeniedName]:
             yield DeniedName(name, True, False, (), (), data=data)
 
 
+def _sql_without(text: str) -> Iterator[DeniedName]:
+    """The SQL statements that are denied, or do harm, without a clause."""
+    for found in _FORMS["sql_without"].finditer(text):
+        if found["never"] or found["harms"]:
+            within, allowed = where_it_holds(text, found.span("sql"), found.end("clause"))
+            name, clause = found["sql"], found["clause"]
+            yield DeniedName(name, True, False, allowed, within, clause=clause)
+
+
 def _changes(said: str) -> tuple[str, frozenset[str]]:
     """The statements that are ``said`` not to be done, and the words about them in code.
 
@@ -263,7 +285,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
     end = found.start("there") if there else kind.end() if kind else found.end()
     limit = _FORMS["qualified"].match(text, end)
     is_end = _FORMS["end"].match(text, end) is not None
-    if form.has_subject and not (is_end or limit):
+    if form.has_subject and (not (is_end or limit) or _FORMS["done_to_it"].match(text, end)):
         return
     is_rule = _FORMS["holds"].search(found[0]) and not (limit and limit["how"] == "with")
     limit = limit if form.is_limited or there or is_rule else None
@@ -281,6 +303,8 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
     topic = stems(limit["what"]) - _WORDS["everywhere"] if limit and is_topic else frozenset[str]()
     where = found.groupdict().get("where") or ""
     allowed += _places_like(where)
+    made = found.groupdict().get("made") or ""
+    topic |= stems(made)
     codes = " ".join(_FORMS["code"].findall(text)) if group == "other" and form.is_code else ""
     has_subject = form.has_subject and not _FORMS["raw"].search(found[0])
     so_far = text[: sentence_of(text, found.start(group), end)[1]]  # the rest is mostly a story
@@ -288,6 +312,8 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
     for part in _parts(found[group], in_path):
         name = part.strip("` ").rstrip(".,;:")
         if len(name) <= _SHORTEST or (in_path and "/" in name):
+            continue
+        if name.casefold() in _WORDS["manners"]:
             continue
         is_type = name.casefold() in TYPES
         is_code = part[0] == "`" and (" " in name or is_type or end > found.end(group))
@@ -311,6 +337,7 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
             lacking=lacking,
             unless=frozenset(IDENTIFIER.findall(codes)).difference(IDENTIFIER.findall(name)),
             is_library=form.is_library and (" " in name or not is_called),
+            is_made_with=bool(made),
         )
 
 

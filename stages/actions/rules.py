@@ -17,7 +17,14 @@ from ...bus.values import Memory
 from ..text.paths import concerns, way_out
 from .claims import RULE_FORMS
 from .commands import Command
-from .denied_commands import CODE, NEEDED_FIRST, TRIES, DeniedCommand, commands_against
+from .denied_commands import (
+    CODE,
+    NEEDED_FIRST,
+    TRIES,
+    DeniedCommand,
+    command_keys,
+    commands_against,
+)
 from .denied_files import PathPattern, file_keys, files_against, files_written
 from .denied_names import DeniedName, names_against
 from .failures import failing_shapes, read_record
@@ -115,7 +122,7 @@ class Deed:
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
         wrapped = (one for _, _, some in self._commands for one in some)
-        heads = [one.partition(" ")[0] for one in (*self._ran, *wrapped)]
+        heads = [key for one in (*self._ran, *wrapped) for key in command_keys(one)]
         files = file_keys((*self._edited, *self._written))
         return frozenset(
             (
