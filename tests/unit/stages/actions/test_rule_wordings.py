@@ -111,6 +111,7 @@ def test_a_command_breaks_a_rule_in_plain_words(rule, breaking, harmless):
         ("celery worker is started by systemd, not by supervisor", "celery worker"),
         ("Who says that cargo publish is run by CI?", "cargo publish"),
         ("Only the nightly job runs `pytest -m slow`", "pytest -m slow"),
+        ("git rebase is only used by Ana", "git rebase main"),
         ("Only you run cargo publish", "cargo publish"),
         ("Only after the review we run cargo publish", "cargo publish"),
         ("Only when CI runs cargo publish is the tag set", "cargo publish"),
