@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -59,7 +59,8 @@ class Read(Struct, frozen=True):
 class Checkout:
     """The files below ``top``. A listing is kept for a few seconds. For use in one thread.
 
-    Where ``late()`` says so, a listing ends with what it has by then.
+    Where ``late()`` says so, a listing ends with what it has by then. ``taken`` are files that were
+    read before; they are not read again.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class Checkout:
         *,
         late: Late = lambda: False,
         clock: Callable[[], float] = time.monotonic,
+        taken: Mapping[str, Read] | None = None,
     ) -> None:
         self.top = top
+        self._taken = taken or {}
         self._real = Path(os.path.realpath(top))
         self._late = late
         self._clock = clock
@@ -87,6 +90,8 @@ class Checkout:
 
     def read(self, path: str) -> Read | None:
         """The file at ``path``; None where there is none. Raises ``Unreadable``."""
+        if path in self._taken:
+            return self._taken[path]
         stamp = self.stamp(path)
         if stamp is None:
             return None

@@ -24,9 +24,9 @@ from cachetools import LRUCache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.anchors import Anchor, AnchorState, CodeName, CodeState, add_up
+from ...bus.anchors import Anchor, AnchorState, CodeName, CodeState, add_up, is_inside
 from ...bus.signals import compared, emit
-from .checkout import Checkout, Late, Stamp, Unreadable
+from .checkout import Checkout, Late, Read, Stamp, Unreadable
 
 if TYPE_CHECKING:
     from ...bus.values import Memory, Place
@@ -42,6 +42,7 @@ No capture waits for it, but the search takes its share of the one interpreter.
 
 _CACHED = 4096
 _CHECKOUTS = 32
+_MOST_TAKEN = 8
 _THREADS = 4
 # A part of the time that is left, and never more than so long: for a look at the times of files,
 # and for reading and searching what changed.
@@ -106,15 +107,17 @@ class CodeWatch:
     def _resolve(self, text: str, root: str, told: list[tuple[Anchor, ...]]) -> None:
         if not (names := self._names(text)):
             return
-        from .anchors import resolve  # it brings the readers of files with it
-
         top = self._find_top(root)
+        folder = _folder(root, top)
+        taken = _take(names, Checkout(top), folder)
+        from .anchors import resolve  # it brings the readers of files with it: up to a second
+
         commit = self._head(root)
         late = self._late_after(RESOLVE_S)
         found = resolve(
             names,
-            Checkout(top, late=late),
-            folder=_folder(root, top),
+            Checkout(top, late=late, taken=taken),
+            folder=folder,
             late=late,
             tell=lambda anchors: told.append(_dated(anchors, commit)),
         )
@@ -272,6 +275,17 @@ class _Task:
             self._is_left = True
             if self._is_begun and not self._is_over:
                 self._busy.update(self._keys)
+
+
+def _take(names: Sequence[CodeName], checkout: Checkout, folder: str) -> dict[str, Read]:
+    """The files that a text names, as they are now: they may be edited before they are parsed."""
+    taken: dict[str, Read] = {}
+    paths = [one.value.removeprefix("./") for one in names if one.kind == "path"][:_MOST_TAKEN]
+    for path in (*(f"{folder}/{each}" for each in paths if folder), *paths):
+        with suppress(Unreadable):
+            if is_inside(path) and (read := checkout.read(path)) is not None:
+                taken[path] = read
+    return taken
 
 
 def _dated(anchors: tuple[Anchor, ...], commit: str) -> tuple[Anchor, ...]:

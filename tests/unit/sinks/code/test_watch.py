@@ -1,5 +1,6 @@
 import threading
 import time
+from pathlib import Path
 
 import anyio
 import pytest
@@ -26,8 +27,6 @@ def project(tmp_path):
 
 
 def watching(find_top=None):
-    from pathlib import Path
-
     return CodeWatch(names=code_names, find_top=find_top or Path, head=lambda root: "")
 
 
@@ -61,6 +60,36 @@ async def test_what_a_text_names_is_found_and_followed(project):
     assert await state(code, project, *anchors) == "changed"
     (project / "rates.py").write_text(CODE)
     assert await state(code, project, *anchors) == "unchanged"
+
+
+@pytest.mark.parametrize("named", ["rates.py", "./rates.py", "api/rates.py"])
+async def test_a_file_is_read_before_the_parsers_are_loaded(tmp_path, named):
+    """The clock is first asked when they are: by then the file is another one."""
+    folder = tmp_path / "api" if named.startswith("api") else tmp_path
+    folder.mkdir(exist_ok=True)
+    (folder / "rates.py").write_text(CODE)
+
+    def clock():
+        (folder / "rates.py").write_text(CODE.replace("'rates'", "'other'"))
+        return time.monotonic()
+
+    code = CodeWatch(names=code_names, find_top=Path, head=lambda root: "", clock=clock)
+    anchors = await code.anchors(TEXT.replace("rates.py", named), str(tmp_path))
+    assert await state(code, tmp_path, *anchors) == "changed"
+
+
+async def test_a_file_named_from_a_folder_is_read_at_once_too(tmp_path):
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "rates.py").write_text(CODE)
+
+    def clock():
+        (tmp_path / "api" / "rates.py").write_text(CODE.replace("'rates'", "'other'"))
+        return time.monotonic()
+
+    code = CodeWatch(names=code_names, find_top=lambda _: tmp_path, head=lambda _: "", clock=clock)
+    anchors = await code.anchors(TEXT, str(tmp_path / "api"))
+    assert [one.path for one in anchors] == ["api/rates.py"]
+    assert await state(code, tmp_path, *anchors) == "changed"
 
 
 async def test_a_file_is_read_again_only_where_its_times_differ(project, monkeypatch):
