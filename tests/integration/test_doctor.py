@@ -132,7 +132,7 @@ def test_canary_that_a_setting_keeps_in_is_well_and_names_it(fresh, setting, val
 
 
 def test_canary_that_had_no_time_says_what_that_means(fresh):
-    fresh.start()  # or the daemon that all tests share would have the short budget as well
+    fresh.start()  # the daemon is shared, and keeps the budget that it has
     fresh.env["SUBCOG_HOOK_TOTAL_MS"] = "200"
     finding = canary(fresh, silent=9, seconds=0.3)
     assert not finding.ok

@@ -654,7 +654,7 @@ HOSTILE = (
 
 @pytest.mark.slow
 def test_a_hostile_memory_is_text_and_hides_nothing(visitor):
-    long = "a very long line of a hostile memory about the parrot " * 50
+    long = "a very long line of a hostile memory about the parrot " * 150
     one = kept(visitor.house, HOSTILE + long)
     visitor.house.prompt(f"What is there about the parrot? {HIDDEN}<script>hacked=3</script>")
     screens = ("memories?q=parrot", f"memory/{one}", "review", "now", "try?q=what+of+the+parrot")
