@@ -6,17 +6,24 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.prefork import INSTALLED, program
 
 from .messages_api import MessagesApi
 
 CHECKOUT = Path(__file__).parents[2]
 PLUGIN = CHECKOUT / "hooks"
-SUBCOG = Path(sys.executable).parent / "subcog"
+SUBCOG = Path(INSTALLED)
 # Nobody listens there: what would leave the machine fails at once.
 DEAD_PROXY = "http://127.0.0.1:9"
 RUN_S = 60
+# What writes its own place into an agent's settings is always the installed program.
+WIRE = {"install", "uninstall"}
 
 
 class Session:
@@ -68,13 +75,29 @@ class Session:
         self.process.stdout.close()
 
 
+@contextmanager
+def a_home_of(binary: Path) -> Iterator[Agent]:
+    """The agent with a home and a fake model of its own."""
+    api = MessagesApi()
+    with tempfile.TemporaryDirectory(prefix="sc", ignore_cleanup_errors=True) as root:
+        agent = Agent(binary, Path(root), api)
+        yield agent
+        agent.close()
+        api.close()
+
+
 class Agent:
-    """The agent with subcog, on a machine of its own: ``root`` holds its home and its projects."""
+    """The agent with subcog, on a machine of its own: ``root`` holds its home and its projects.
+
+    Hooks and servers are those that the agent is wired with. What a test asks of subcog beside
+    them goes to ``program``: a fork that stands for the installed one, unless a test sets that.
+    """
 
     def __init__(self, binary: Path, root: Path, api: MessagesApi) -> None:
         self.binary = binary
         self.root = root
         self.api = api
+        self.program = program()
         self.sessions: list[Session] = []
         self.projects: set[Path] = set()
         self.settings: dict[str, str] = {}
@@ -147,7 +170,7 @@ class Agent:
     def subcog(self, *arguments: str) -> Any:
         """Run a command of subcog and return its JSON."""
         done = subprocess.run(
-            [str(SUBCOG), *arguments, "--json"],
+            [INSTALLED if arguments[0] in WIRE else self.program, *arguments, "--json"],
             env=self.env,
             cwd=self.root,
             capture_output=True,
@@ -162,7 +185,7 @@ class Agent:
             if session.process.poll() is None:
                 session.close()
         subprocess.run(
-            [str(SUBCOG), "daemon", "stop"],
+            [self.program, "daemon", "stop"],
             env=self.env,
             capture_output=True,
             timeout=RUN_S,

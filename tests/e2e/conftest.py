@@ -10,8 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from .claude import CHECKOUT, Agent
-from .messages_api import MessagesApi
+from .claude import CHECKOUT, Agent, a_home_of
 from .other_agents import PATIENT, Codex, Gemini, OtherAgent
 from .other_apis import GenerateContentApi, OtherApi, ResponsesApi
 
@@ -37,22 +36,22 @@ def claude() -> Path:
 @pytest.fixture
 def agent(claude: Path) -> Iterator[Agent]:
     """Claude Code with a home of its own."""
-    yield from _agent(claude)
-
-
-@pytest.fixture(scope="module")
-def same_agent(claude: Path) -> Iterator[Agent]:
-    """Claude Code with one home and one daemon, for tests that have a project of their own."""
-    yield from _agent(claude)
-
-
-def _agent(claude: Path) -> Iterator[Agent]:
-    api = MessagesApi()
-    with tempfile.TemporaryDirectory(prefix="sc", ignore_cleanup_errors=True) as root:
-        agent = Agent(claude, Path(root), api)
+    with a_home_of(claude) as agent:
         yield agent
-        agent.close()
-        api.close()
+
+
+@pytest.fixture(scope="session")
+def shared_agent(claude: Path) -> Iterator[Agent]:
+    """Claude Code with one home and one daemon, for tests that have a project of their own."""
+    with a_home_of(claude) as agent:
+        yield agent
+
+
+@pytest.fixture
+def same_agent(shared_agent: Agent) -> Iterator[Agent]:
+    """The same, with the settings that a test makes undone at its end."""
+    yield shared_agent
+    shared_agent.settings = {}
 
 
 @pytest.fixture
@@ -67,13 +66,13 @@ def gemini() -> Iterator[Gemini]:
     yield from _other(Gemini, GEMINI, "gemini", GenerateContentApi())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wired_codex() -> Iterator[Codex]:
     """Codex as `subcog install codex` wires it, for tests that have a project of their own."""
     yield from _wired(_other(Codex, CODEX, "codex", ResponsesApi()))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wired_gemini() -> Iterator[Gemini]:
     """Gemini CLI as `subcog install gemini` wires it, for tests with a project of their own."""
     yield from _wired(_other(Gemini, GEMINI, "gemini", GenerateContentApi()))

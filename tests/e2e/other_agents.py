@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .claude import CHECKOUT, Agent
-from .other_apis import OtherApi, ResponsesApi
+from .other_apis import OtherApi, ResponsesApi, said_in
 
 RUN_S = 60
 # All the time that hooks need: budgets are measured elsewhere.
@@ -67,6 +69,8 @@ class OtherAgent(Agent):
             "GEMINI_API_KEY": "no-key",
             "GOOGLE_GEMINI_BASE_URL": self.api.url,
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            # It would start itself a second time, with more memory than a test needs.
+            "GEMINI_CLI_NO_RELAUNCH": "true",
             "NO_COLOR": "1",
         }
 
@@ -145,6 +149,16 @@ class Gemini(OtherAgent):
         return [node, str(self.binary), *how]
 
 
+@dataclass
+class Work:
+    """A turn: where it was, the requests that it led to, and how many hooks were heard."""
+
+    agent: OtherAgent
+    project: Path
+    asked: list[str]
+    heard: Counter[str]
+
+
 def marketplace(folder: Path) -> Path:
     """The checkout as a clone has it: the agents copy all of it, environments and caches too."""
     for name in (".claude-plugin", "hooks"):
@@ -163,12 +177,15 @@ def settings_of(agent: OtherAgent) -> dict[str, bytes]:
     }
 
 
-def wired_and_busy(agent: OtherAgent) -> Path:
-    """A project for a whole session, with all the time that its hooks need."""
-    agent.settings = dict(PATIENT)
-    here = agent.remembering(*((text, "learnings") for text in (JWT, REFUSED, PORTS)))
-    agent.subcog("install", agent.name)
-    return here
+def busy(agent: OtherAgent) -> Path:
+    """A project for a whole session."""
+    return agent.remembering(*((text, "learnings") for text in (JWT, REFUSED, PORTS)))
+
+
+def counts_of_hooks(agent: OtherAgent) -> Counter[str]:
+    """How many hooks of each event the daemon has heard from this agent."""
+    heard = agent.subcog("status")["heard"]
+    return Counter({e["event"]: e["count"] for e in heard if e["client"] == agent.name})
 
 
 def wait_for_memory(agent: Agent, project: Path, question: str, text: str) -> dict[str, Any]:
@@ -183,13 +200,22 @@ def wait_for_memory(agent: Agent, project: Path, question: str, text: str) -> di
     raise AssertionError("it was not kept")
 
 
-def work_is_remembered(agent: OtherAgent, tool: str, field: str) -> None:
-    """Of a turn that decides something, and whose tests pass, both are kept when it ends."""
-    here = agent.remembering()
-    agent.api.commands += [{"name": tool, "input": {field: "echo 3 passed # && pytest -q"}}]
-
+def work(agent: OtherAgent, tool: str, field: str, server: dict[str, Any]) -> Work:
+    """Have a turn decide something, run tests that pass, and ask the server that is named."""
+    here = agent.remembering((PORTS, "learnings"))
+    before = counts_of_hooks(agent)
+    agent.api.commands += [
+        {"name": tool, "input": {field: "echo 3 passed # && pytest -q"}},
+        server | {"input": {"query": "payment service"}},
+    ]
     agent.run(here, f"{ORDER} {DECIDED}")
+    asked = [said_in(body) for body in agent.api.prompts]
+    return Work(agent, here, asked, counts_of_hooks(agent) - before)
 
+
+def work_is_remembered(work: Work) -> None:
+    """What was decided in that turn, and that its tests passed, is kept when it ends."""
+    agent, here = work.agent, work.project
     found = wait_for_memory(agent, here, "password hashing", "bcrypt truncates")
     assert "auto-captured" in found["tags"]
     kept = agent.subcog("get", found["id"], "--project", str(here))

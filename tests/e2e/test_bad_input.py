@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .claude import CHECKOUT, Agent
-from .messages_api import MessagesApi
+from .claude import CHECKOUT, Agent, a_home_of
 
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 SECRET = "Never-In-A-Log-7391"
@@ -35,14 +33,10 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Agent]:
-    api = MessagesApi()
-    with tempfile.TemporaryDirectory(prefix="sc", ignore_cleanup_errors=True) as root:
-        machine = Agent(Path("/nowhere"), Path(root), api)
+    with a_home_of(Path("/nowhere")) as machine:
         where = str(machine.project("P"))
         machine.subcog("capture", "We use argon2id for password hashing", "--project", where)
         yield machine
-        machine.close()
-        api.close()
 
 
 def hook(machine: Agent, payload: bytes, event: str = "UserPromptSubmit") -> bytes:

@@ -12,16 +12,16 @@ import time
 from pathlib import Path
 
 import pytest
+from anyio.abc import SocketStream
 
-from ..fault.scripted_model import after, scripted_model
+from ..fault.scripted_model import Send, after, scripted_model
+from ..waiting import eventually, until
 from .claude import CHECKOUT, SUBCOG, Agent
 from .messages_api import texts_of
-from .other_agents import PATIENT
 
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
 LABEL = "UserPromptSubmit hook"
-UNTIL_ANSWERED = f"until {SUBCOG} status --json | grep -q '\"asking\": 0'; do sleep 0.1; done"
 
 
 def capture(agent: Agent, text: str, project: Path) -> None:
@@ -38,26 +38,33 @@ def test_memory_reaches_the_model_in_its_project_alone_and_only_when_asked_for(s
     here = same_agent.remembering((MEMORY, "learnings"))
     elsewhere = same_agent.remembering()
 
-    asked = texts_of(same_agent.ask(here, QUESTION))
+    session = same_agent.start(here)
+    session.prompt("rename foo to bar")
+    session.prompt(QUESTION)
+    session.close()
+    unasked, asked = map(texts_of, same_agent.api.prompts)
+    assert LABEL not in unasked
     _, label, added = asked.partition(LABEL)
     assert label, "only the start of the session added something"
     assert MEMORY in added
     assert QUESTION in added
     assert "argon2id" not in texts_of(same_agent.ask(elsewhere, QUESTION))
-    assert LABEL not in texts_of(same_agent.ask(here, "rename foo to bar"))
 
 
 @pytest.mark.slow
 def test_what_claude_md_says_is_not_said_a_second_time(same_agent):
-    here = same_agent.remembering((MEMORY, "learnings"))
-    (here / "CLAUDE.md").write_text(f"# Rules\n\n- {MEMORY}.\n")
-    asked = texts_of(same_agent.ask(here, QUESTION))
-    assert asked.count("argon2id") == 1
-    there = same_agent.remembering((MEMORY, "learnings"))
-    (there / "CLAUDE.md").write_text("# Rules\n\n- We never use argon2id for password hashing.\n")
-    asked = texts_of(same_agent.ask(there, QUESTION))
-    assert MEMORY in asked.partition(LABEL)[2]
-    assert "CLAUDE.md says otherwise" in asked
+    tabs = "We use tabs for indentation in shell scripts"
+    here = same_agent.remembering((MEMORY, "learnings"), (tabs, "learnings"))
+    rules = f"# Rules\n\n- {MEMORY}.\n- We never use tabs for indentation in shell scripts.\n"
+    (here / "CLAUDE.md").write_text(rules)
+    session = same_agent.start(here)
+    session.prompt(QUESTION)
+    session.prompt("do we use tabs for indentation in shell scripts?")
+    session.close()
+    repeated, contradicted = map(texts_of, same_agent.api.prompts)
+    assert repeated.count("argon2id") == 1
+    assert tabs in contradicted.partition(LABEL)[2]
+    assert "CLAUDE.md says otherwise" in contradicted
 
 
 @pytest.mark.slow
@@ -94,7 +101,9 @@ def test_what_one_session_marks_the_prompt_of_another_finds_at_once(same_agent):
 
 @pytest.mark.slow
 def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent):
-    agent.settings |= PATIENT  # a busy machine takes longer to start a daemon
+    agent.program = str(SUBCOG)  # what is killed is the real daemon
+    # A busy machine takes longer to start a daemon; the agent itself gives a hook ten seconds.
+    agent.settings |= {"SUBCOG_HOOK_TOTAL_MS": "9500", "SUBCOG_HOOK_START_MS": "9500"}
     here = agent.project("P")
     capture(agent, MEMORY, here)
     session = agent.start(here)
@@ -112,6 +121,7 @@ def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent
 
 @pytest.mark.slow
 def test_daemon_killed_during_a_prompt_does_not_hold_the_agent(agent):
+    agent.program = str(SUBCOG)
     # So long a hook waits for an answer, unless it notices that none will come.
     agent.settings = {"SUBCOG_HOOK_TOTAL_MS": "9000"}
     here = agent.project("P")
@@ -185,14 +195,19 @@ def test_late_answer_of_a_language_model_reaches_the_agent_in_the_same_turn_once
             "SUBCOG_LLM_MODEL": "openai/scripted",
             "SUBCOG_LLM_API_BASE": model.base,
             "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
+            "SUBCOG_SEARCH_INTENT_LLM_LATE_MS": "30000",
         }
-        model.send = after(0.6)
         session = agent.start(here)
         session.prompt("begin")
         wait_until_ready(agent)
         capture(agent, MEMORY, here)
+        # The model answers once the agent has gone on without it, however long that took.
+        going_on = agent.root / "going on"
+        model.send = when(going_on)
+        status = f"{agent.program} status --json"
+        answered = f"until {status} | grep -q '\"asking\": 0'; do sleep 0.1; done"
         # An order: only the model takes it for a search.
-        agent.api.commands += [UNTIL_ANSWERED, "true"]
+        agent.api.commands += [f"touch '{going_on}'; {answered}", "true"]
         session.prompt("please tidy the password hashing with argon2id")
         session.close()
 
@@ -202,11 +217,22 @@ def test_late_answer_of_a_language_model_reaches_the_agent_in_the_same_turn_once
     assert with_tool.count(MEMORY) == last.count(MEMORY) == 1
 
 
+def when(file: Path) -> Send:
+    """Answer once there is ``file``."""
+
+    async def send(stream: SocketStream) -> None:
+        await until(file.exists)
+        await after(0)(stream)
+
+    return send
+
+
 def wait_until_ready(agent: Agent) -> None:
-    deadline = time.monotonic() + 60
-    while agent.subcog("status")["llm"]["worker"] != "ready":
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    def ready() -> bool:
+        model = agent.subcog("status")["llm"]
+        return model["worker"] == "ready" and model["asking"] == 0
+
+    eventually(ready)
 
 
 @pytest.mark.slow

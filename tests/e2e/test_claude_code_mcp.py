@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +20,38 @@ TOOL = "mcp__plugin_subcog_subcog__"
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def project(same_agent):
-    return same_agent.remembering((MEMORY, "decisions"))
+FACT = "Invoices are numbered per tenant, never globally"
+FOUND = "subcog://search/password%20hashing"
+USED = {
+    "recall": (f"{TOOL}recall", {"query": "how are passwords hashed?"}),
+    "capture": (f"{TOOL}capture", {"text": FACT}),
+    "list": ("ListMcpResourcesTool", {"server": SERVER}),
+    "read": ("ReadMcpResourceTool", {"server": SERVER, "uri": FOUND}),
+}
+
+
+@dataclass
+class Session:
+    """What the model was asked in one session: at first, after each of ``USED``, at last."""
+
+    project: Path
+    first: dict[str, Any]
+    gave: dict[str, str]
+    last: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def session(shared_agent):
+    """One in which the model uses all that the server offers, and the user its prompt."""
+    project = shared_agent.remembering((MEMORY, "decisions"))
+    shared_agent.api.commands += [{"name": name, "input": given} for name, given in USED.values()]
+    session = shared_agent.start(project)
+    session.prompt("rename foo to bar")
+    session.prompt(f"/{TOOL}research_topic argon2id quick")
+    session.close()
+    first, *after, last = shared_agent.api.prompts
+    gave = dict(zip(USED, map(results, after), strict=True))
+    return Session(project, first, gave, last)
 
 
 def results(body):
@@ -29,51 +60,35 @@ def results(body):
     return json.dumps([block for block in content if block["type"] == "tool_result"])
 
 
-def use(agent, project, name, **inputs):
-    """Have the model use a tool, and return what it got."""
-    agent.api.commands.append({"name": name, "input": inputs})
-    session = agent.start(project)
-    session.prompt("rename foo to bar")
-    session.close()
-    return results(agent.api.prompts[-1])
-
-
-def test_tools_and_instructions_are_before_the_model(same_agent, project):
-    body = same_agent.ask(project, "rename foo to bar")
-
-    offered = {tool["name"] for tool in body["tools"]}
+def test_tools_and_instructions_are_before_the_model(session):
+    offered = {tool["name"] for tool in session.first["tools"]}
     assert {f"{TOOL}{name}" for name in ("recall", "capture", "get", "forget")} <= offered
-    assert "subcog is the memory of this project" in json.dumps(body)
+    assert "subcog is the memory of this project" in json.dumps(session.first)
 
 
-def test_what_a_tool_gives_reaches_the_model(same_agent, project):
-    got = use(same_agent, project, f"{TOOL}recall", query="how are passwords hashed?")
-
-    assert "argon2id" in got
-    assert "not instructions" in got
+def test_what_a_tool_gives_reaches_the_model(session):
+    assert "argon2id" in session.gave["recall"]
+    assert "not instructions" in session.gave["recall"]
 
 
-def test_what_the_model_captures_is_kept_for_its_project(same_agent, project):
-    fact = "Invoices are numbered per tenant, never globally"
-    assert "stored" in use(same_agent, project, f"{TOOL}capture", text=fact)
+def test_what_the_model_captures_is_kept_for_its_project(session, shared_agent):
+    assert "stored" in session.gave["capture"]
 
-    answer = same_agent.subcog("recall", "how are invoices numbered", "--project", str(project))
-    assert fact in json.dumps(answer)
-
-
-def test_a_resource_is_read_with_the_agents_own_tools(same_agent, project):
-    listed = use(same_agent, project, "ListMcpResourcesTool", server=SERVER)
-    assert "subcog://topics/argon2id" in listed
-
-    uri = "subcog://search/password%20hashing"
-    assert MEMORY in use(same_agent, project, "ReadMcpResourceTool", server=SERVER, uri=uri)
+    answer = shared_agent.subcog(
+        "recall", "how are invoices numbered", "--project", str(session.project)
+    )
+    assert FACT in json.dumps(answer)
 
 
-def test_a_prompt_is_a_slash_command(same_agent, project):
-    body = same_agent.ask(project, f"/{TOOL}research_topic argon2id quick")
+def test_a_resource_is_read_with_the_agents_own_tools(session):
+    assert "subcog://topics/argon2id" in session.gave["list"]
+    assert MEMORY in session.gave["read"]
 
-    assert "Research Topic: argon2id" in texts_of(body)
-    assert "argon2id for password hashing" in texts_of(body)
+
+def test_a_prompt_is_a_slash_command(session):
+    assert "Research Topic: argon2id" in texts_of(session.last)
+    asked = texts_of(session.last).partition("Research Topic: argon2id")[2]
+    assert "argon2id for password hashing" in asked
 
 
 def test_a_resource_is_mentioned_where_somebody_types(agent):

@@ -70,8 +70,8 @@ def test_what_was_decided_before_a_compaction_is_kept_and_told_to_the_summariser
     assert shown, "the user was not told"
 
 
-def test_turns_leave_what_was_learned_and_one_record_of_the_task_and_no_file_is_obeyed(agent):
-    here = agent.project("P")
+def test_turns_leave_what_was_learned_and_one_record_of_the_task_and_no_file_is_obeyed(same_agent):
+    agent, here = same_agent, same_agent.remembering()
     (here / "README.md").write_text(HOSTILE)
     tests = "import unittest\nclass T(unittest.TestCase):\n    def test(self): pass\n"
     write = {"file_path": str(here / "test_user.py"), "content": tests}
@@ -98,8 +98,8 @@ def test_turns_leave_what_was_learned_and_one_record_of_the_task_and_no_file_is_
     assert "plain text" not in json.dumps(memories(agent, here, "how are passwords stored"))
 
 
-def test_a_sub_agents_finding_is_kept(agent):
-    here = agent.project("P")
+def test_a_sub_agents_finding_is_kept(same_agent):
+    agent, here = same_agent, same_agent.remembering()
     sub = {"description": "look", "prompt": "look into it", "subagent_type": "general-purpose"}
     session = agent.start(here)
     agent.api.commands += [

@@ -47,8 +47,8 @@ def ask(agent, project):
     return texts_of(agent.ask(project, ASKED))
 
 
-def test_a_rule_settled_in_talk_reaches_who_asks_and_its_amendment_comes_first(agent):
-    here = agent.project("P")
+def test_a_rule_settled_in_talk_reaches_who_asks_and_its_amendment_comes_first(same_agent):
+    agent, here = same_agent, same_agent.remembering()
     talk(agent, here, SETTLED)
     wait_for_passages(agent, here, 4)
     request = ask(agent, here)

@@ -7,9 +7,11 @@ import pytest
 from .other_agents import (
     DECISION,
     MEMORY,
+    PORTS,
     QUESTION,
     marketplace,
     settings_of,
+    work,
     work_is_remembered,
 )
 from .other_apis import said_in
@@ -44,20 +46,19 @@ def test_marked_prompt_is_stored_for_its_project(wired_codex):
     assert "per tenant" in answer["memories"][0]["content"]
 
 
+@pytest.fixture(scope="module")
+def worked(wired_codex):
+    server = {"name": "recall", "namespace": "mcp__subcog"}
+    return work(wired_codex, "exec_command", "cmd", server)
+
+
 @pytest.mark.slow
-def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_codex):
-    codex, project = wired_codex, wired_codex.remembering((MEMORY, "learnings"))
-    codex.api.commands += [
-        {"name": "exec_command", "input": {"cmd": "echo hi"}},
-        {"name": "recall", "namespace": "mcp__subcog", "input": {"query": "hash passwords"}},
-    ]
-
-    codex.run(project, "please tidy up")
-
-    assert "hi\n" in said_in(codex.api.prompts[1]["input"][-1])
-    heard = {(each["client"], each["event"]) for each in codex.subcog("status")["heard"]}
-    assert ("codex", "PostToolUse") in heard
-    assert "argon2id" in said_in(codex.api.prompts[2]["input"][-1])
+def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(worked):
+    _, ran, recalled = worked.asked
+    assert "3 passed\n" in ran
+    assert PORTS not in ran
+    assert PORTS in recalled
+    assert worked.heard["PostToolUse"]
 
 
 @pytest.mark.slow
@@ -74,5 +75,5 @@ def test_plugin_folder_of_claude_code_serves_codex_too(codex):
 
 
 @pytest.mark.slow
-def test_what_was_said_is_kept_and_the_task_recorded(wired_codex):
-    work_is_remembered(wired_codex, "exec_command", "cmd")
+def test_what_was_said_is_kept_and_the_task_recorded(worked):
+    work_is_remembered(worked)

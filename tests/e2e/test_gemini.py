@@ -7,8 +7,10 @@ import pytest
 from .other_agents import (
     DECISION,
     MEMORY,
+    PORTS,
     QUESTION,
     settings_of,
+    work,
     work_is_remembered,
 )
 from .other_apis import said_in
@@ -53,20 +55,19 @@ def test_marked_prompt_is_stored_for_its_project_without_what_stood_around_it(wi
     assert not [one for one in kept if "signature" in one["content"]]
 
 
-def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_gemini):
-    gemini, project = wired_gemini, wired_gemini.remembering((MEMORY, "learnings"))
-    gemini.api.commands += [
-        {"name": "run_shell_command", "input": {"command": "echo hi", "description": "say it"}},
-        {"name": "mcp_subcog_recall", "input": {"query": "hash passwords"}},
-    ]
+@pytest.fixture(scope="module")
+def worked(wired_gemini):
+    server = {"name": "mcp_subcog_recall"}
+    return work(wired_gemini, "run_shell_command", "command", server)
 
-    gemini.run(project, "please tidy up")
 
-    assert "argon2id" in said_in(gemini.api.prompts[2]["contents"][-1])
-    heard = {(each["client"], each["event"]) for each in gemini.subcog("status")["heard"]}
-    assert {("gemini", event) for event in ("SessionStart", "PostToolUse", "Stop")} <= heard
+def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(worked):
+    _, ran, recalled = worked.asked
+    assert PORTS not in ran
+    assert PORTS in recalled
+    assert {"SessionStart", "PostToolUse", "Stop"} <= set(worked.heard)
 
 
 @pytest.mark.slow
-def test_what_was_said_is_kept_and_the_task_recorded(wired_gemini):
-    work_is_remembered(wired_gemini, "run_shell_command", "command")
+def test_what_was_said_is_kept_and_the_task_recorded(worked):
+    work_is_remembered(worked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .other_agents import FAIL, JWT, PORTS, REFUSED, wired_and_busy
+from .other_agents import FAIL, JWT, PORTS, REFUSED, busy, counts_of_hooks
 from .other_apis import said_in
 
 ORDER = "please write the handler"
@@ -12,8 +12,9 @@ ORDER = "please write the handler"
 pytestmark = pytest.mark.slow
 
 
-def test_tools_and_a_resume_reach_the_model(gemini):
-    project = wired_and_busy(gemini)
+def test_tools_and_a_resume_reach_the_model(wired_gemini):
+    gemini, project = wired_gemini, busy(wired_gemini)
+    before = counts_of_hooks(gemini)
     file = str(project / "jwt_handler.py")
     edit = {"file_path": file, "old_string": "x = 1", "new_string": "x = 2", "instruction": "two"}
     gemini.api.commands += [
@@ -37,7 +38,7 @@ def test_tools_and_a_resume_reach_the_model(gemini):
     assert JWT not in said_in(gemini.api.prompts[-1]["contents"][-1])
     assert resumed.count("response_guidance detail") == 1, "it was greeted already"
     assert ORDER in resumed, "what stands behind a hook's words is left out of a resumed session"
-    counts = {each["event"]: each["count"] for each in gemini.subcog("status")["heard"]}
+    counts = counts_of_hooks(gemini) - before
     assert counts["PostToolUse"] == 2
     assert counts["PostToolUseFailure"] == 1
     assert counts["SessionStart"] == counts["SessionEnd"] == 2

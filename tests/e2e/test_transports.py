@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 def found_by_us(agent):
     """An agent that `subcog install` finds, to see what its version can do."""
-    agent.settings = {}
     agent.settings = {"PATH": f"{agent.binary.parent}:{agent.env['PATH']}"}
     return agent
 
