@@ -40,7 +40,7 @@ def test_forgetting_everywhere_leaves_the_words_in_no_file(house):
     aside = house.paths.database.with_name("subcog.duckdb.damaged-20260101T000000")
     aside.write_bytes(WORDS.encode())
     ages = {copy["file"]: copy["at"] for copy in house.ask("copies")["copies"]}
-    copies = {Path(file).name for file in ages}
+    copies = {Path(file).name for file in ages if Path(file).parent != house.paths.backups}
     assert copies >= {backup.name, damaged.name, aside.name}
     assert len(copies) == 4
     assert holding(house.root) >= {backup.name, damaged.name}
@@ -51,7 +51,9 @@ def test_forgetting_everywhere_leaves_the_words_in_no_file(house):
     assert len(answer["cleaned"]) == 2
     assert len(answer["removed"]) == 2
     assert answer["copies"] == answer["left"] == []
+    own = house.paths.backups  # the daemon may have made the first of its own meanwhile
     left = {copy["file"]: copy["at"] for copy in house.ask("copies")["copies"]}
+    left = {file: at for file, at in left.items() if Path(file).parent != own}
     assert len(left) == 2
     assert left.items() <= ages.items(), "they are as old as before"
     house.run("restore", str(backup))
