@@ -144,10 +144,11 @@ async def test_in_a_large_store_it_is_found_too(tmp_path):
         await desk.passes(WORKS)
         scope = desk.hooks.places.at({"project": desk.project}).project
         file = desk.app.paths.database
+        ids = [f"mem_{desk.app.new_id()}" for _ in range(60)]  # several times what a search brings
     fields = {"scope": scope, "namespace": "learnings", "created_at": datetime.now(UTC)}
     rows = [
-        make_row(n, content=f"{SLOW} number {n} of suite x{n} ran in {n} s", **fields)
-        for n in range(60)  # several times what any search brings
+        make_row(n, id=newer, content=f"{SLOW} number {n} of suite x{n} ran in {n} s", **fields)
+        for n, newer in enumerate(ids)
     ]
     async with opened(file) as store:
         await store.put(rows)
