@@ -392,6 +392,11 @@ class Sessions:
         state.drop_late_answer()
         state.late_answer = (self._now(), event)
 
+    def return_late_answer(self, event: IntentRefined) -> None:
+        """Let ``event``, which a hook took and did not tell, wait again unless a newer one does."""
+        if self.state(event.classified.enriched.prompt.session).late_answer is None:
+            self.put_late_answer(event)
+
     def take_late_answer(self, session: str, *, by: str = "") -> IntentRefined | None:
         """What waits for ``session``, once; the caller calls ``emit_late``."""
         state = self.find(session)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 
+import anyio
 import anyio.to_thread
 from cachetools import LRUCache
 from msgspec.structs import replace
@@ -139,14 +140,24 @@ class LanguageModelService:
         """
         if (event := self._sessions.take_late_answer(session, by=by)) is None:
             return ""
-        text = ""
         try:
-            if event.classified.enriched.prompt.place.project == project:
-                found = await current(event.classified.enriched)
-                text = inject(with_intent(event, found)).text
-        finally:
-            emit_late(event, used=bool(text))
+            text = await self._told(event, project=project, current=current, inject=inject)
+        except anyio.get_cancelled_exc_class():  # this hook has no time for it
+            self._sessions.return_late_answer(event)
+            raise
+        except ConnectionError:
+            emit_late(event, used=False)
+            raise
+        emit_late(event, used=bool(text))
         return text
+
+    async def _told(
+        self, event: IntentRefined, *, project: Scope, current: Current, inject: Inject
+    ) -> str:
+        if event.classified.enriched.prompt.place.project != project:
+            return ""
+        found = await current(event.classified.enriched)
+        return inject(with_intent(event, found)).text
 
     # --- telling ---------------------------------------------------------------------------------
 

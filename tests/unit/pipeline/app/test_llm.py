@@ -91,6 +91,19 @@ async def test_what_the_late_answer_changes_is_given_once(asking, told):
     assert told == ["late_used"]
 
 
+async def test_what_a_hook_had_no_time_to_tell_waits_for_the_next(asking, told):
+    async def for_ever(found):
+        await anyio.sleep_forever()
+
+    asking.refine(refined())
+    with anyio.move_on_after(0.01) as hook:
+        await late_context(asking, current=for_ever)
+    assert hook.cancelled_caught
+    assert told == []
+    assert await late_context(asking) == "3 for 90"
+    assert told == ["late_used"]
+
+
 async def test_what_changes_nothing_does_not_wait(asking, told):
     asking.refine(refined(before=make_intent(90)))
     assert told == ["late_unused"]
