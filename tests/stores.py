@@ -76,9 +76,12 @@ def _empty_file() -> bytes:
 
 
 def put_empty_file(path: Path) -> None:
-    """Let an empty store lie at ``path``, unless there is one: its tables need not be made anew."""
-    if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Let an empty store lie at ``path``, unless there is one: its tables need not be made anew.
+
+    Where the file was taken away, and its log is left, nothing is put there.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not any(path.parent.glob(f"{path.name}*")):
         path.write_bytes(_empty_file())
 
 
