@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 import pytest
@@ -36,7 +37,7 @@ from subcog.stages.redaction.admit import detect
 from subcog.stages.redaction.redact import Redactor
 from tests.attacks import UNITS, attacks
 from tests.fakes import PROJECT, make_memory, make_prompt
-from tests.waiting import ends_soon
+from tests.waiting import ENDLESS_S, ends_soon
 
 # An exponential one is found out with so few signs, and would not end with more.
 SHORT = (24, 240)
@@ -45,6 +46,9 @@ LONG = 4_000
 LONGER = 20
 # In ten times what a linear expression needs for a short text.
 SUSPICIOUS_S = 0.0004
+# What is read in less has no growth that can be told.
+LEAST_S = 0.002
+MOST_GROWN = 6
 
 COLLECT = """
 import importlib, json, pkgutil, re, sys
@@ -162,15 +166,19 @@ def worst(pattern: re.Pattern, units: tuple[str, ...] = UNITS) -> tuple[float, i
     return found
 
 
-def find_suspects(collected, units) -> list[str]:
-    """For each expression that is slow somewhere the attack in its long form; no text twice."""
+def find_suspects(collected, units) -> list[Callable[[int], str]]:
+    """For each expression that is slow somewhere the attack, of any length; none of them twice."""
     found = {}
     for pattern, _ in collected:
         took_s, number = worst(pattern, units)
         if took_s > SUSPICIOUS_S:
-            attack = itertools.islice(attacks(pattern, LONG, units), number, None)
-            found[next(attack)] = None
-    return list(found)
+            attack = partial(nth_attack, pattern, units, number)
+            found.setdefault(attack(LONG), attack)
+    return list(found.values())
+
+
+def nth_attack(pattern: re.Pattern, units: tuple[str, ...], number: int, length: int) -> str:
+    return next(itertools.islice(attacks(pattern, length, units), number, None))
 
 
 @pytest.fixture(scope="module")
@@ -198,10 +206,21 @@ def test_a_bad_expression_is_found_out(bad, units):
     assert took_s > SUSPICIOUS_S
 
 
-def read_hardest(read, texts):
+def read_hardest(read, suspects):
+    """Read what takes longest in a much longer form, and the worst of what grows fastest.
+
+    The second is what is not yet slow at the usual length, beside what is slow up to some limit.
+    """
     with ends_soon():
-        hardest = max(texts, key=lambda text: cpu_s(read, text))
-        cpu_s(read, hardest * LONGER)
+        took = [cpu_s(read, attack(LONG)) for attack in suspects]
+        half = [cpu_s(read, attack(LONG // 2)) for attack in suspects]
+    growth = [whole_s / (half_s + LEAST_S) for whole_s, half_s in zip(took, half, strict=True)]
+    grown = sorted(range(len(suspects)), key=growth.__getitem__)[-MOST_GROWN:]
+    with ends_soon(ENDLESS_S * 2):
+        slowest = max(grown, key=lambda number: cpu_s(read, suspects[number](LONG * LONGER // 4)))
+    for number in {took.index(max(took)), slowest}:
+        with ends_soon():
+            cpu_s(read, suspects[number](LONG * LONGER))
 
 
 @pytest.mark.slow
