@@ -81,6 +81,8 @@ def wired_gemini() -> Iterator[Gemini]:
 def _wired(agents: Iterator[AnyAgent]) -> Iterator[AnyAgent]:
     for agent in agents:
         agent.settings = dict(PATIENT)
+        # Started by the server that Codex runs, the daemon would not have these settings.
+        agent.subcog("daemon", "start")
         agent.subcog("install", agent.name)
         yield agent
 

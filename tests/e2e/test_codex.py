@@ -52,7 +52,6 @@ def worked(wired_codex):
     return work(wired_codex, "exec_command", "cmd", server)
 
 
-@pytest.mark.slow
 def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(worked):
     _, ran, recalled = worked.asked
     assert "3 passed\n" in ran
@@ -74,6 +73,5 @@ def test_plugin_folder_of_claude_code_serves_codex_too(codex):
     assert {("codex", "SessionStart"), ("codex", "UserPromptSubmit"), ("codex", "Stop")} <= heard
 
 
-@pytest.mark.slow
 def test_what_was_said_is_kept_and_the_task_recorded(worked):
     work_is_remembered(worked)

@@ -68,6 +68,5 @@ def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(worked):
     assert {"SessionStart", "PostToolUse", "Stop"} <= set(worked.heard)
 
 
-@pytest.mark.slow
 def test_what_was_said_is_kept_and_the_task_recorded(worked):
     work_is_remembered(worked)

@@ -67,7 +67,7 @@ def run(house, *arguments):
     token = house.paths.http_token.read_text().strip()
     return subprocess.run(
         [str(NODE), *map(str, arguments)],
-        env=house.env | {"TOKEN": token},
+        env=house.env | {"TOKEN": token, "NODE_COMPILE_CACHE": str(house.root / "compiled")},
         cwd=house.project,
         capture_output=True,
         text=True,

@@ -14,8 +14,6 @@ MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 by
 QUESTION = "how do I hash passwords here?"
 LABEL = "UserPromptSubmit hook additional context"
 
-pytestmark = pytest.mark.slow
-
 
 def found_by_us(agent):
     """An agent that `subcog install` finds, to see what its version can do."""
@@ -37,6 +35,7 @@ def hooks_of(agent) -> dict[str, str]:
     return {event: groups[0]["hooks"][0]["type"] for event, groups in settings["hooks"].items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "kind"), [("http", "http"), ("mcp", "mcp_tool")])
 def test_prompt_is_answered_without_a_process(same_agent, project, way, kind):
     same_agent.subcog("install", "claude", "--transport", way)
@@ -49,6 +48,7 @@ def test_prompt_is_answered_without_a_process(same_agent, project, way, kind):
     assert MEMORY in added
 
 
+@pytest.mark.slow
 def test_daemon_that_is_gone_does_not_hold_up_hooks_over_http(same_agent, project):
     same_agent.subcog("install", "claude", "--transport", "http")
     session = same_agent.start(project, plugin=None)
@@ -68,6 +68,7 @@ def test_settings_with_the_token_are_for_their_user_alone(agent):
     file.write_text('{"model": "opus"}\n')
     file.chmod(0o644)
 
+    agent.subcog("daemon", "start")
     agent.subcog("install", "claude", "--transport", "http")
 
     assert file.stat().st_mode & 0o777 == 0o600
