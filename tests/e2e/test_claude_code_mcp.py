@@ -50,14 +50,14 @@ def session(shared_agent):
     session.prompt(f"/{TOOL}research_topic argon2id quick")
     session.close()
     first, *after, last = shared_agent.api.prompts
-    gave = dict(zip(USED, map(results, after), strict=True))
+    gave = dict(zip(USED, map(result, after), strict=True))
     return Session(project, first, gave, last)
 
 
-def results(body):
-    """What the tools gave, in the last message of a request."""
+def result(body):
+    """What the latest tool gave: the last message of a request holds those of the turn's others."""
     content = body["messages"][-1]["content"]
-    return json.dumps([block for block in content if block["type"] == "tool_result"])
+    return json.dumps([block for block in content if block["type"] == "tool_result"][-1])
 
 
 def test_tools_and_instructions_are_before_the_model(session):
@@ -123,4 +123,4 @@ def test_the_configuration_that_is_printed_for_http_works(agent):
     session.prompt("rename foo to bar")
     session.close()
 
-    assert "argon2id" in results(agent.api.prompts[-1])
+    assert "argon2id" in result(agent.api.prompts[-1])
