@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Memory
+from ...config.patterns import regex
 from ..text.paths import concerns, way_out
 from .claims import RULE_FORMS
 from .commands import Command
@@ -51,6 +52,10 @@ SHARED_PLACE = _FORMS["shared_place"]
 HARMLESS_PLACE = _FORMS["harmless_place"]
 """What concerns nobody else."""
 
+# A sign of space that is repeated for long says no more than twice, and costs most expressions the
+# square of its length.
+_LONG_SPACE = regex(r"(\s)\1{2,}")
+
 
 class Rules(Struct, frozen=True):
     """What a memory says is not to be done."""
@@ -72,6 +77,7 @@ class Rules(Struct, frozen=True):
 @lru_cache(maxsize=256)
 def rules_of(text: str) -> Rules:
     """The rules that the memory ``text`` states."""
+    text = _LONG_SPACE.sub(r"\1\1", text)
     files = tuple(dict.fromkeys(files_against(text)))
     commands = tuple(dict.fromkeys(commands_against(text)))
     names = tuple(dict.fromkeys(names_against(text)))

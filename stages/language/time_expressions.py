@@ -174,7 +174,7 @@ _EVENT = (
     "release|launch|rollout|roll-out|deployment|deploy|golive|migration|upgrade|update|outage"
     "|incident|cutover|freeze|refactoring|refactor|rewrite|switch|move|merge|publication|version"
 )
-_VERSION = r"(?:v?\d+\.\d+[\w.-]*|[a-z]{1,4}\d+\.\d[\w.]*)"
+_VERSION = r"(?:v?\d+\.\d[\w.-]*|[a-z]{1,4}\d+\.\d[\w.]*)"
 _ANCHOR = (
     rf"(?:(?:our|last|that|this|version|v|release|model|firmware|fw) ){{0,3}}{_VERSION}"
     rf"(?: (?:{_EVENT}))?(?: (?:is|was|were|went|has|been|got|came|be|'s|are|have) ?"

@@ -60,7 +60,7 @@ _PRINTED = regex(
 )
 # Code, or a quotation that is open at the end.
 _CODE = regex(
-    r"\s*(?:class|def|function|func|interface|struct) [\w$]+.*[:{]\s*$|.*\{\s*$"
+    r"\s*(?:class|def|function|func|interface|struct) [\w$].*[:{]\s*$|.*\{\s*$"
     r"|(?=.*[=(){}\[\]\"'_]).*;\s*$|.*\s[\"“„«]\s*$"
 )
 _MARKER = regex(
