@@ -40,7 +40,7 @@ picture: setup browser-tools ## draw the pictures in the documents anew
 # Every worker reads every test: compiled ones are kept, whatever the environment says.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile
 
-test: setup ## every feature, in about five minutes; what takes long is not run
+test: setup ## every feature, in about eight minutes; what takes long is not run
 	$(PYTEST) -m "not slow" $(ARGS)
 
 test-slow: setup ## what takes long: real agents, a browser, damage and kills in every shape

@@ -11,7 +11,6 @@ import anyio.to_thread
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import App
-from tests.models import loaded_once
 from tests.stores import put_empty_file
 
 
@@ -21,11 +20,10 @@ async def opened(folder: Path) -> AsyncIterator[App]:
     env = {"HOME": str(folder), "SUBCOG_HOME": str(folder / "home")}
     paths = find_paths(env)
     await anyio.to_thread.run_sync(put_empty_file, paths.database)
-    with loaded_once():
-        app = App(load_settings(paths.config_file, env).settings, paths)
-        async with app.running():
-            await app.load()
-            try:
-                yield app
-            finally:
-                await app.unload()
+    app = App(load_settings(paths.config_file, env).settings, paths)
+    async with app.running():
+        await app.load()
+        try:
+            yield app
+        finally:
+            await app.unload()

@@ -22,7 +22,6 @@ from subcog.sinks.memories.repository import Archive
 from subcog.stages.statements.comparison import contradicts, holds_beside, says_same
 from subcog.stages.statements.outdated import replaces
 from subcog.stages.statements.remainder import leaves_clause
-from tests.models import loaded_once
 from tests.stores import HERE, FakeClock, make_store, put_empty_file
 
 MERGE_SIMILARITY = 0.92
@@ -102,10 +101,9 @@ async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
     """An archive in ``folder``, open, and closed at the end."""
     clock = FakeClock()
     await anyio.to_thread.run_sync(put_empty_file, folder / "subcog.duckdb")
-    with loaded_once():
-        archive = make_archive(folder, clock)
-        await archive.open()
-        try:
-            yield Bench(archive, clock)
-        finally:
-            await archive.close()
+    archive = make_archive(folder, clock)
+    await archive.open()
+    try:
+        yield Bench(archive, clock)
+    finally:
+        await archive.close()

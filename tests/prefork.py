@@ -136,7 +136,6 @@ def prepare(launcher: Path) -> None:
     re._MAXCACHE = 10_000
     Embedder.load()
     spelling.load()
-    cross_encoder._loaded = cache(cross_encoder._loaded)
     cross_encoder.load_bundled()
     list(Redactor.load().compile_pending())
     list(compile_pending())

@@ -23,7 +23,7 @@ from ...bus.anchors import (
     is_inside,
 )
 from ...config.patterns import regex
-from .checkout import Checkout, Late, Unreadable
+from .checkout import Checkout, Late, Unreadable, places_of
 from .forms import VERSION
 from .outline import Outline, are_related, mentions, outline
 from .survey import Place, Survey, count_like, find_file, is_code, survey
@@ -73,7 +73,7 @@ class _Resolver:
     ) -> None:
         self._names = names
         self._checkout = checkout
-        self._folder = f"{folder}/" if folder else ""
+        self._folder = folder
         self._late = late
         self._slots: dict[int, Anchor] = {}
         self._files: dict[str, Outline] = {}
@@ -105,14 +105,16 @@ class _Resolver:
         plain = named.replace("\\", "/").removeprefix("./").rstrip("/")
         if plain.startswith("/"):
             plain = _below(self._checkout.top, plain)
-        for path in dict.fromkeys((f"{self._folder}{plain}", plain)):
-            if is_inside(path) and self._is_there(path):
-                return path
+        if path := self._first(plain):
+            return path
         if not is_inside(plain) or not _FILE_NAME.fullmatch(PurePosixPath(plain).name):
             return ""
         ending = f"/{plain}"
         found = [path for path in self._checkout.files() if path.endswith(ending)]
         return found[0] if len(found) == 1 and not self._late() else ""
+
+    def _first(self, named: str) -> str:
+        return next(filter(self._is_there, places_of(named, self._folder)), "")
 
     def _is_there(self, path: str) -> bool:
         try:
@@ -143,7 +145,7 @@ class _Resolver:
     def _find_command(self, slot: int, name: CodeName) -> None:
         files, prefix = _COMMAND_FILES[name.tool]
         for file in files:
-            path = next(filter(self._is_there, (f"{self._folder}{file}", file)), "")
+            path = self._first(file)
             found = self._opened(path) if path else None
             if found is not None and f"{prefix}{name.value}" in found.names:
                 self._put(slot, path, f"{prefix}{name.value}", found)

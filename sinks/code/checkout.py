@@ -56,6 +56,15 @@ class Read(Struct, frozen=True):
     stamp: Stamp
 
 
+def places_of(named: str, folder: str) -> tuple[str, ...]:
+    """Where a file may lie, seen from the top, that a text in ``folder`` names; the nearest first.
+
+    Nothing outside of the project.
+    """
+    places = dict.fromkeys((f"{folder}/{named}", named) if folder else (named,))
+    return tuple(filter(is_inside, places))
+
+
 class Checkout:
     """The files below ``top``. A listing is kept for a few seconds. For use in one thread.
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,9 @@ from cachetools import LRUCache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.anchors import Anchor, AnchorState, CodeName, CodeState, add_up, is_inside
+from ...bus.anchors import Anchor, AnchorState, CodeName, CodeState, add_up
 from ...bus.signals import compared, emit
-from .checkout import Checkout, Late, Read, Stamp, Unreadable
+from .checkout import Checkout, Late, Read, Stamp, Unreadable, places_of
 
 if TYPE_CHECKING:
     from ...bus.values import Memory, Place
@@ -281,9 +282,9 @@ def _take(names: Sequence[CodeName], checkout: Checkout, folder: str) -> dict[st
     """The files that a text names, as they are now: they may be edited before they are parsed."""
     taken: dict[str, Read] = {}
     paths = [one.value.removeprefix("./") for one in names if one.kind == "path"][:_MOST_TAKEN]
-    for path in (*(f"{folder}/{each}" for each in paths if folder), *paths):
+    for path in chain.from_iterable(places_of(each, folder) for each in paths):
         with suppress(Unreadable):
-            if is_inside(path) and (read := checkout.read(path)) is not None:
+            if (read := checkout.read(path)) is not None:
                 taken[path] = read
     return taken
 

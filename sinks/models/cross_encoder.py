@@ -15,7 +15,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, Final
@@ -142,10 +142,16 @@ def load_contradictions() -> CrossEncoder | None:
 
 def _loaded(layers: str) -> CrossEncoder | None:
     try:
-        return CrossEncoder.load(layers=layers)
+        return _bundled(layers)
     except (ImportError, OSError, ValueError) as error:
         _log.error("a cross-encoder cannot be loaded", extra={"error": type(error).__name__})
         return None
+
+
+@cache
+def _bundled(layers: str) -> CrossEncoder:
+    """One that is shipped: a backup that is restored has no need of a second one."""
+    return CrossEncoder.load(layers=layers)
 
 
 def _table(path: Path) -> npt.NDArray[Any]:

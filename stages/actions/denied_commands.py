@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.patterns import regex
-from ..shell.invocations import Invocation, follows, invocation_of, script_of
+from ..shell.invocations import Invocation, follows, invocation_of
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .reading import as_usual, plain_commands
 
@@ -85,9 +85,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     def is_about(self, command: str) -> bool:
         """Whether ``command`` is of the same program, and the same command of it if it has any."""
-        if self._is_folder:
-            return self._holds_script(command)
-        return follows(self._denied.words[:2], invocation_of(command))
+        run = invocation_of(command)
+        return self._holds(run.script) if self._is_folder else follows(self._denied.words[:2], run)
 
     @cached_property
     def _spellings(self) -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -106,11 +105,12 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     def _is_in(self, run: Invocation) -> bool:
         if self._is_folder:
-            return self._holds_script(" ".join(run.words))
+            return self._holds(run.script)
         return follows(self._denied.words, run) and all(map(run.has, self._denied.options))
 
-    def _holds_script(self, command: str) -> bool:
-        return f"/{self.command}" in f"/{script_of(command)}"
+    def _holds(self, script: str) -> bool:
+        """Whether ``script`` lies in the folder."""
+        return f"/{self.command}" in f"/{script}"
 
     def _has_lacking(self, run: Invocation, said: str) -> bool:
         if not self.lacking.startswith("-"):
@@ -163,7 +163,7 @@ def command_keys(command: str) -> Iterator[str]:
     yield program
     if program == "python3":
         yield "python"
-    yield from (f"{folder}/" for folder in script_of(command).split("/")[:-1])
+    yield from (f"{folder}/" for folder in invocation_of(command).script.split("/")[:-1])
 
 
 def commands_against(text: str) -> Iterator[DeniedCommand]:

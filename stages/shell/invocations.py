@@ -43,6 +43,13 @@ class Invocation(Struct, frozen=True, dict=True):
             one[:1] == "-" != one[1:2] and short[1] in one[1:] for one in self.options
         )
 
+    @property
+    def script(self) -> str:
+        """The path of the script that it runs, also by an interpreter; ""."""
+        program, *rest = self.words or ("",)
+        script = rest[0] if rest and INTERPRETERS.fullmatch(program) else program
+        return script if "/" in script else ""
+
 
 def invocation_of(command: str) -> Invocation:
     """The plain ``command``, read; an option has its value where that is joined by ``=``.
@@ -66,13 +73,6 @@ def invocation_of(command: str) -> Invocation:
 
 def _unset(option: str) -> str:
     return option.partition("=")[0]
-
-
-def script_of(command: str) -> str:
-    """The path of the script that the plain ``command`` runs, also by an interpreter; ""."""
-    program, *rest = invocation_of(command).words or ("",)
-    script = rest[0] if rest and INTERPRETERS.fullmatch(program) else program
-    return script if "/" in script else ""
 
 
 def _task(word: str) -> str:

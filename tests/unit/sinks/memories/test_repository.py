@@ -20,7 +20,6 @@ from subcog.bus.signals import degraded
 from subcog.bus.values import Query, Shown
 from subcog.sinks.models import cross_encoder
 from subcog.sinks.models.analyzer import Analyzer, text_encoding
-from subcog.sinks.models.cross_encoder import load_bundled
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.archives import Bench, make_archive, opened_desk
 from tests.emissions import emitted
@@ -248,7 +247,7 @@ async def test_questions_are_read_from_when_there_is_a_reader(bench):
 
 
 async def test_without_a_reader_words_alone_decide_and_it_is_told(bench, monkeypatch, caplog):
-    monkeypatch.setattr(cross_encoder, "load_bundled", load_bundled)
+    cross_encoder._bundled.cache_clear()
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     await bench.keep(TEXT)
     with emitted(degraded) as told:

@@ -7,7 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
+from subcog.sinks.models.cross_encoder import (
+    MODEL,
+    CrossEncoder,
+    load_bundled,
+    load_contradictions,
+)
 from tests.waiting import ends_soon
 
 FILES = ("layers.onnx", "words.npy", "scales.npy", "positions.npy", "sides.npy")
@@ -27,6 +32,12 @@ def reranker() -> CrossEncoder:
 def folder(tmp_path: Path) -> Path:
     """A copy of the model, to be damaged."""
     return Path(shutil.copytree(MODEL, tmp_path / "model"))
+
+
+@pytest.mark.parametrize("load", [load_bundled, load_contradictions])
+def test_a_model_that_is_shipped_is_loaded_once(load):
+    assert load() is load() is not None
+    assert load_bundled() is not load_contradictions()
 
 
 @pytest.mark.parametrize(
