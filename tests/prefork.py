@@ -148,14 +148,14 @@ def prepare(launcher: Path) -> None:
 def answer(connection: socket.socket) -> NoReturn:
     """Run the command that is asked for, as its own process."""
     code = 1
-    with contextlib.suppress(BaseException):
+    try:
         code = run(take_place(connection))
         threading._shutdown()
         atexit._run_exitfuncs()
-    with contextlib.suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(code)
+    finally:
+        os._exit(code)
 
 
 def take_place(connection: socket.socket) -> list[str]:
