@@ -24,8 +24,8 @@ from subcog.bus.values import Query, Scope
 from subcog.pipeline.entrance.tool_input import action_of
 from subcog.pipeline.evaluation.common import JudgedMemory, read_rows, scratch_search
 from subcog.sinks.models.embedder import Embedder
-from subcog.stages.actions.match import FEATURES, LIMIT, WEIGHTS, Matcher
 from subcog.stages.actions.reading import read_action
+from subcog.stages.rules.match import FEATURES, LIMIT, WEIGHTS, Matcher
 
 from .fit import Array, binary, logistic, write
 

@@ -19,9 +19,7 @@ from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Query
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
-from .actions.match import SURE
-from .actions.reading import read_order
-from .actions.rules import Deed
+from .actions.orders import read_order
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
@@ -39,6 +37,8 @@ from .language.topics import names_a_subject, retrieval_words
 from .language.work_kind import primary
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall, Warnings
+from .rules.deed import Deed
+from .rules.match import SURE
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"

@@ -1,4 +1,4 @@
-"""What an agent does with its tools, and which memories speak of just that.
+"""What an agent does with its tools, or is ordered to do, and what failed.
 
-May import: stages/text, stages/language.
+May import: stages/text, stages/language, stages/shell.
 """

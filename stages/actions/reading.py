@@ -16,13 +16,11 @@ from ..shell.wrappers import Unwrapped, raw_words, reads_shell, sent_elsewhere, 
 from ..text.lexicons import load_wordings
 from ..text.paths import directories, seen_from, shortened, way_out
 from ..text.unicode import one_line
-from .claims import RULE_FORMS
 
 SHELL_FORMS = load_wordings(Path(__file__).with_name("shell_forms.toml"))
 """What commands and files of commands look like."""
 
 _SHELL = SHELL_FORMS["shell"].forms
-_ORDERS, _WORDS = RULE_FORMS["orders"]
 
 MAX_LINES = 80
 """Of a longer change only the beginning is read."""
@@ -287,8 +285,6 @@ def _lines(text: str) -> Sequence[str]:
     return [line for line in lines if line]
 
 
-# --- what a script runs ---------------------------------------------------------------------------
-
 CI_FILE = _SHELL["ci_file"]
 """A file of commands that nobody runs by hand."""
 
@@ -307,63 +303,3 @@ def script_commands(path: str, lines: Sequence[str]) -> Iterator[str]:
         if command[:1] in '["' and command.rstrip(",")[-1:] in '"]':
             command = _SHELL["quoted_words"].sub(" ", command)
         yield from _commands(command)
-
-
-# --- what an order proposes -----------------------------------------------------------------------
-
-_ORDER_CHARS = 1_000
-
-
-def read_order(text: str) -> ActionText:
-    """What the order ``text`` would have done, as far as it names it itself.
-
-    A file that it says to change is one that is changed, a library that it says to use one that is
-    imported, a value that it says to set one that is set, and a command that it says to run one
-    that is run; ``purpose`` is all that it says.
-    """
-    text = _ORDERS["breaks"].sub("\n", text[:_ORDER_CHARS])
-    edits = _ORDERS["edits"].finditer(text)
-    edited = (found for found in edits if not _ORDERS["spares"].search(found[0]))
-    files = (found["path"] or found["place"] for found in edited)
-    paths = tuple(f"any{path}" if path.startswith(".") else path for path in files)
-    uses = [found for found in _ORDERS["uses"].finditer(text) if not _ends_use(text, found)]
-    used = (one for found in uses for one in _ORDERS["and"].split(found["things"]))
-    things = (one for one in used if one.casefold() not in _WORDS["made"])
-    if uses and not paths and (used_in := _ORDERS["used_in"].search(text, uses[0].end())):
-        paths = (used_in["place"],)
-    imports = (f"import '{one}'" if one[0] == "@" else f"import {one}" for one in things)
-    sets = (f"{found['key']} = {found['value']}" for found in _ORDERS["sets"].finditer(text))
-    changes = _ORDERS["statement"].finditer(text)
-    statements = (f"{found['does'].upper()} {found['rest']}" for found in changes)
-    return ActionText(
-        path=paths[0] if paths else "",
-        other_paths=paths[1:],
-        purpose=one_line(text),
-        added=(*imports, *sets, *statements),
-        commands=tuple(dict.fromkeys(_ordered_commands(text))),
-        is_existing=True,
-        is_ordered=True,
-    )
-
-
-def _ends_use(text: str, found: re.Match[str]) -> bool:
-    """Whether what is used there is to be used no more: "remove what is still using moment"."""
-    told = found[0].casefold().startswith("with")
-    ending = _ORDERS["removes"] if told else _ORDERS["removes_or_replaces"]
-    return ending.search(text, max(0, found.start() - 80), found.start()) is not None
-
-
-def _ordered_commands(text: str) -> Iterator[str]:
-    for found in _ORDERS["quoted_command"].finditer(text):
-        before = text[max(0, found.start() - 40) : found.start()]
-        if _ORDERS["runs_it"].search(before) and not _ORDERS["spares"].search(before):
-            yield found[1]
-    for pattern in (_ORDERS["run"], _ORDERS["typed"]):
-        for found in pattern.finditer(text):
-            yield _ORDERS["command_end"].sub("", found["command"])
-    for found in _ORDERS["with_option"].finditer(text):
-        yield found["option"]
-    for found in _ORDERS["git_option"].finditer(text):
-        yield f"git {found['verb']} {found['option']}"
-    for found in _ORDERS["force_push"].finditer(text):
-        yield f"git push --force{found['rest']}"

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple
 
 from ...bus.values import Action, Memory, UseKind
 from ...config.patterns import regex
-from ..actions.claims import claims_of, speaks_against, terms
 from ..actions.commands import Command, commands_run
 from ..actions.failures import FailureRecord, Repetition, read_record, repetition
 from ..language.words import fold, words_of
+from ..rules.claims import claims_of, speaks_against, terms
 from ..text.markup import own_text
 from .names import MOST_NAMES, Name, ReadText, names_of
 

@@ -17,14 +17,15 @@ from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
 from ...bus.values import Hit, Memory, Query
 from ...config.settings import ActionSettings
-from ..actions.claims import terms
 from ..actions.commands import Command, commands_run
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
-from ..actions.match import LIMIT, SURE, Matcher
 from ..actions.reading import ActionText, read_parts
-from ..actions.rules import Deed, action_keys, rule_words
 from ..injection.usefulness import Learned
 from ..ports import Recall, Sessions, Warnings
+from ..rules.claims import terms
+from ..rules.deed import Deed, action_keys
+from ..rules.match import LIMIT, SURE, Matcher
+from ..rules.stated import rule_words
 from ..statements.outdated import outdates
 from .reminder import (
     NOTHING_KNOWN,

@@ -48,18 +48,23 @@ _PART = regex(r"<([A-Z_]{2,})>")
 
 
 @cache
-def load_wordings(file: Path) -> dict[str, Wording]:
-    """The sections of ``file``, but for "shared", the parts of which all of them may use.
+def load_wordings(*files: Path) -> dict[str, Wording]:
+    """The sections of all ``files``, but for "shared", the parts of which all of them may use.
 
     ``<NAME>`` stands for the part called so, and the ends of lines do not count. Raises
     ``BadLexicon``, or ``OSError``.
     """
-    sections = load_lexicon(file, dict[str, _Section])
-    shared = sections.pop("shared", _Section()).parts
-    try:
-        return {name: _wording(one, shared | one.parts) for name, one in sections.items()}
-    except KeyError as error:
-        raise BadLexicon(file, f"there is no part {error}") from None
+    loaded = [load_lexicon(file, dict[str, _Section]) for file in files]
+    shared: dict[str, str] = {}
+    for sections in loaded:
+        shared |= sections.pop("shared", _Section()).parts
+    wordings: dict[str, Wording] = {}
+    for file, sections in zip(files, loaded, strict=True):
+        try:
+            wordings |= {name: _wording(one, shared | one.parts) for name, one in sections.items()}
+        except KeyError as error:
+            raise BadLexicon(file, f"there is no part {error}") from None
+    return wordings
 
 
 def _wording(section: _Section, parts: Mapping[str, str]) -> Wording:

@@ -83,7 +83,8 @@ INNER = {
         "sessions": {"text", "language", "statements"},
         "shell": {"text"},
         "actions": {"text", "language", "shell"},
-        "moments": {"text", "language", "statements", "injection", "actions"},
+        "rules": {"text", "language", "shell", "actions"},
+        "moments": {"text", "language", "statements", "injection", "actions", "rules"},
         "": None,
     },
     "sinks": {

@@ -1,10 +1,10 @@
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions.claims import claims_of
-from subcog.stages.actions.denied_commands import commands_against
-from subcog.stages.actions.match import FEATURES, SURE, Matcher
 from subcog.stages.actions.reading import read_action
+from subcog.stages.rules.claims import claims_of
+from subcog.stages.rules.denied_commands import commands_against
+from subcog.stages.rules.match import FEATURES, SURE, Matcher
 from tests.fakes import make_hit, make_memory
 from tests.waiting import ends_soon
 

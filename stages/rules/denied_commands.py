@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.patterns import regex
+from ..actions.reading import as_usual, plain_commands
 from ..shell.invocations import Invocation, follows, invocation_of
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
-from .reading import as_usual, plain_commands
 
 _FORMS, _WORDS = RULE_FORMS["commands"]
 

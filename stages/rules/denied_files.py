@@ -9,8 +9,8 @@ from itertools import chain
 
 from msgspec import Struct
 
+from ..actions.reading import without_redirects
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
-from .reading import without_redirects
 
 _DENIALS, _WORDS = RULE_FORMS["files"]
 _CUES = NEGATIONS | _WORDS["cues"]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..actions.written import FILLER, IDENTIFIER, TYPES, Written, squeezed, stems
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .denied_files import IS_SCOPE, PathPattern, sentence_of, where_it_holds
-from .written import FILLER, IDENTIFIER, TYPES, Written, squeezed, stems
 
 _AGAINST, _CUES = RULE_FORMS["names_against"]
 _FORMS, _WORDS = RULE_FORMS["names"]
@@ -222,7 +222,7 @@ FORMS = {
     "none_of": Form(has_subject=True),
     "never": Form(has_subject=True),
 }
-"""Those forms that are not plain, by their names in ``rule_forms.toml``."""
+"""Those forms that are not plain, by their names in ``wordings/names.toml``."""
 
 
 def names_against(text: str) -> Iterator[DeniedName]:

@@ -10,9 +10,9 @@ from typing import Literal
 from msgspec import Struct
 
 from ...config.patterns import regex
+from ..actions.written import IDENTIFIER, TOKEN, Written, squeezed, stems
 from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
 from .denied_files import PLACE, PathPattern, sentence_of, where_it_holds
-from .written import IDENTIFIER, TOKEN, Written, squeezed, stems
 
 _STAYS = RULE_FORMS["values_that_stay"].forms
 _FORMS, _WORDS = RULE_FORMS["values"]

@@ -4,10 +4,13 @@ from pathlib import Path
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions import denied_names
-from subcog.stages.actions.claims import RULE_FORMS
-from subcog.stages.actions.reading import SHELL_FORMS, read_action, read_order
-from subcog.stages.actions.rules import Deed, rules_of
+from subcog.stages.actions import orders
+from subcog.stages.actions.orders import read_order
+from subcog.stages.actions.reading import SHELL_FORMS, read_action
+from subcog.stages.rules import denied_names
+from subcog.stages.rules.claims import RULE_FORMS
+from subcog.stages.rules.deed import Deed
+from subcog.stages.rules.stated import rules_of
 from tests.waiting import ends_soon
 
 SEED = "`make seed` wipes the local database"
@@ -1057,9 +1060,10 @@ def test_rules_in_further_words(rule, done, is_broken):
 
 
 def test_every_form_and_every_list_of_words_is_used():
-    folder = Path(denied_names.__file__).parent
-    source = "\n".join(path.read_text("utf-8") for path in folder.glob("*.py"))
-    asked = set(re.findall(r'_(?:FORMS|WORDS|ORDERS|SHELL)\["(\w+)"\]', source))
+    folders = (Path(module.__file__).parent for module in (denied_names, orders))
+    modules = (path for folder in folders for path in folder.glob("*.py"))
+    source = "\n".join(path.read_text("utf-8") for path in modules)
+    asked = set(re.findall(r'_(?:FORMS|WORDS|SHELL)\["(\w+)"\]', source))
     tried = RULE_FORMS["names_against"]
     held = {
         name

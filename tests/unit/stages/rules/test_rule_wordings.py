@@ -4,7 +4,8 @@ import pytest
 
 from subcog.bus.values import Action
 from subcog.stages.actions.reading import read_action
-from subcog.stages.actions.rules import Deed, rules_of
+from subcog.stages.rules.deed import Deed
+from subcog.stages.rules.stated import rules_of
 
 
 def deed(command="", path="", written="", replaced=""):

@@ -16,8 +16,8 @@ from ..text.lexicons import load_wordings
 READ_CHARS = 2_000
 """Of a longer memory only the beginning is read."""
 
-RULE_FORMS = load_wordings(Path(__file__).with_name("rule_forms.toml"))
-"""How people word rules, and the orders that may break one, by kind."""
+RULE_FORMS = load_wordings(*sorted(Path(__file__).with_name("wordings").glob("*.toml")))
+"""How people word rules, by kind."""
 
 _FORMS, _WORDS = RULE_FORMS["claims"]
 AGAINST = _FORMS["against"]

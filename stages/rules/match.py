@@ -16,10 +16,10 @@ from pathlib import Path
 
 from ...bus.values import Hit
 from ...config.linear_model import LinearModel
+from ..actions.reading import ActionText
+from ..actions.written import without_comments
 from .claims import claims_of, terms
-from .reading import ActionText
-from .rules import DOCUMENT, HARMLESS_PLACE, SHARED_PLACE, Deed
-from .written import without_comments
+from .deed import DOCUMENT, HARMLESS_PLACE, SHARED_PLACE, Deed
 
 WEIGHTS = Path(__file__).with_name("action_relevance.json")
 
