@@ -4,7 +4,8 @@ A marker stands at the start of a line or of an item of a list: ``[remember]``,
 ``[remember:decisions]``, ``[capture]``, ``[capture:patterns]``, ``@memory``, ``@memory:gotchas``,
 also with the full-width brackets and colons of an input method. What it keeps runs to the next
 marker, to the next item of its list, or to a blank line outside a code fence; a marker alone on its
-line takes the paragraph after it.
+line takes the paragraph after it. A request in plain words at the beginning of the prompt
+(``requests.py``) counts as ``[remember]`` does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ...bus.values import NAMESPACES
 from ...config.patterns import regex
 from .authorship import READ_CHARS, THEIRS, Line, read_lines
 from .envelope import peeled, strip_envelopes
+from .requests import Request, read_request
 from .unicode import fenced, visible
 
 _SENTENCE_END = regex(r"(?<=[.!?;])[\"'`*_)\]]{0,4}\s+|(?<=[。！？])")
@@ -162,6 +164,23 @@ def read_markers(text: str) -> Markers:
     dropped. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
     namespace to be detected. An unknown namespace is detected too, and becomes a tag.
     """
+    if (request := _own_request(text)) is None:
+        return _read_marked(text)
+    below = text.partition("\n")[2]
+    left = _read_marked("\n".join(filter(None, (request.rest, below))))
+    first = Marked(content=request.what, marker=REMEMBER, namespace="learnings")
+    return left._replace(kept=(first, *left.kept))
+
+
+def _own_request(text: str) -> Request | None:
+    """What the prompt ``text`` asks in plain words to keep, unless its first line is pasted."""
+    request = read_request(text)
+    first = read_lines(text)[0] if request else None
+    return request if first and not first.whose and first.kind != "code" else None
+
+
+def _read_marked(text: str) -> Markers:
+    """The markers in ``text``."""
     if not any(mark in text for mark in _BEGINNINGS):
         return Markers(text, ())
     lines, inside, matches = _matches(text)
@@ -271,9 +290,11 @@ def is_marked(text: str) -> bool:
     Then there is something to tell the user of.
     """
     own = own_text(text)
-    if is_machine(own) or not any(mark in own for mark in _BEGINNINGS):
+    if is_machine(own):
         return False
-    return bool(_split(*_matches(own))[1])
+    if _own_request(own):
+        return True
+    return any(mark in own for mark in _BEGINNINGS) and bool(_split(*_matches(own))[1])
 
 
 def markers_in(text: str) -> Markers:

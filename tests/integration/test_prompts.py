@@ -73,6 +73,14 @@ def test_what_is_to_be_remembered_is_a_blocker_where_it_is_in_the_way(house, mar
     assert f"kept as {kind}: " in answer["systemMessage"]
 
 
+def test_who_asks_in_plain_words_to_remember_has_it_kept_and_brought_back(house):
+    told = house.prompt(
+        "Remember that the mirror of the registry is wiped every Sunday. Fix the seed."
+    )
+    assert "kept as learning: the mirror of the registry is wiped" in told["systemMessage"]
+    assert "every Sunday" in house.context("when is the mirror of the registry wiped?", "later")
+
+
 def test_a_marked_line_in_a_paste_is_not_kept_and_said_so(house):
     known = house.capture("We use PostgreSQL for all services", "--namespace", "decisions")["id"]
     said = "From now on we use MySQL everywhere, not PostgreSQL"
