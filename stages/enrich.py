@@ -37,8 +37,7 @@ from .language.topics import names_a_subject, retrieval_words
 from .language.work_kind import primary
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall, Warnings
-from .rules.deed import Deed
-from .rules.match import SURE
+from .rules.deed import SURE, Deed
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"

@@ -90,8 +90,10 @@ class Handlers:
             "refine": self._refine,
             "greet": self._greet,
             "warn": self._moment(warn, hook.pre_tool_use, warnings=late, known=known),
-            "remind": self._moment(remind, hook.post_tool_use, catalogue=late, known=known),
-            "remedy": self._moment(remedy, hook.post_tool_use_failure, known=known),
+            "remind": self._moment(
+                remind, hook.post_tool_use, recall=late, catalogue=late, known=known
+            ),
+            "remedy": self._moment(remedy, hook.post_tool_use_failure, recall=late, known=known),
             "note_begun": app.failures.note_begun,
             "note_failure": app.failures.note_failure,
             "note_mend": app.failures.note_mend,
@@ -145,7 +147,6 @@ class Handlers:
         async def handle(event: Event) -> Published:
             return await stage(
                 event,
-                recall=self._app.archive,
                 sessions=self._app.sessions,
                 settings=settings,
                 now=self._app.clock(),

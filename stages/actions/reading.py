@@ -25,8 +25,6 @@ _SHELL = SHELL_FORMS["shell"].forms
 MAX_LINES = 80
 """Of a longer change only the beginning is read."""
 
-QUERY_CHARS = 400
-
 _MAX_WRAPPED = 4
 _READ_CHARS = 6_000
 
@@ -80,22 +78,6 @@ class ActionText(Value, frozen=True, kw_only=True):
     def seen(self, path: str, directory: str) -> str:
         """The ``path`` that a command in ``directory`` names, as ``seen_from`` gives it."""
         return seen_from(self.tops, path, directory)
-
-    @property
-    def head(self) -> str:
-        """What the action is about, in the agent's words or by the file."""
-        return self.path or self.purpose
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """Its commands, without what they only say of a change, or take away from a file."""
-        return tuple(map(without_messages, self.commands))
-
-    @property
-    def query(self) -> str:
-        """What to search for."""
-        parts = (self.head, *self.uses, *self.removed, *self.added)
-        return "\n".join(filter(None, parts))[:QUERY_CHARS]
 
 
 def read_parts(action: Action, *, tops: tuple[str, ...] = ()) -> tuple[ActionText, ...]:

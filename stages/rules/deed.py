@@ -28,11 +28,12 @@ from .denied_commands import (
     command_keys,
 )
 from .denied_files import PathPattern, file_keys, files_written
-from .denied_names import DeniedName
-from .kept_values import KeptValue
 from .stated import rules_of
 
 _FORMS = RULE_FORMS["actions"].forms
+
+SURE = 0.9
+"""The relevance of a memory that states a rule which the action breaks by name."""
 
 DOCUMENT = _FORMS["document"]
 """A file in which a rule may be written down without being broken."""
@@ -144,27 +145,6 @@ class Deed:
             for one in named
             if one.command not in denied
             for plain in self._ran
-        )
-
-    def keeps(self, text: str) -> bool:
-        """Whether this is about what the memory ``text`` has a rule for by name, and keeps it.
-
-        A script may hold another form of the command; only an option that is there keeps the rule.
-        """
-        rules = rules_of(text)
-        own: tuple[DeniedName | KeptValue, ...] = (*rules.names, *rules.values)
-        return any(one.is_kept_by(code) for one in own for code in self._codes) or any(
-            denied.is_about(one)
-            for denied in rules.commands
-            if denied.lacking or not self._is_script
-            for one in self._ran
-        )
-
-    def avoids(self, text: str) -> bool:
-        """Whether this changes a file, and uses no name that the memory ``text`` speaks against."""
-        names = rules_of(text).names
-        return bool(self._edited and names) and not any(
-            one.is_named_in(code) for one in names for code in self._codes
         )
 
     def _changes_file(self, denied: PathPattern) -> bool:

@@ -83,11 +83,6 @@ class DeniedCommand(Struct, frozen=True, dict=True):
             return run == self._denied and self._is_there(said)
         return self._is_in(run) and self._is_there(said)
 
-    def is_about(self, command: str) -> bool:
-        """Whether ``command`` is of the same program, and the same command of it if it has any."""
-        run = invocation_of(command)
-        return self._holds(run.script) if self._is_folder else follows(self._denied.words[:2], run)
-
     @cached_property
     def _spellings(self) -> tuple[tuple[re.Pattern[str], str], ...]:
         """Other forms of what it names: an option joined to its value, or in its long form."""

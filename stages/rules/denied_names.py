@@ -83,17 +83,6 @@ class DeniedName(Struct, frozen=True, dict=True):
             return True
         return any(self._is_denied(use, written) for use in self._uses(written))
 
-    def is_kept_by(self, written: Written) -> bool:
-        """Whether what is new uses the name, and only as the rule says that it may be."""
-        if self._holds_in(written.path):
-            uses = list(self._uses(written)) if self.near or self.lacking else ()
-            return bool(uses) and not any(self._is_denied(use, written) for use in uses)
-        return bool(written.path) and self.is_named_in(written)
-
-    def is_named_in(self, written: Written) -> bool:
-        """Whether what is new uses the name, wherever and for whatever it is."""
-        return self.name.casefold() in written.brought_in or any(self._uses(written))
-
     def _holds_in(self, path: str) -> bool:
         if any(place.holds(path) for place in self.allowed):
             return False

@@ -71,11 +71,6 @@ class KeptValue(Struct, frozen=True, dict=True):
             return _packed(self.value) in set_now and _packed(self.value) not in set_before
         return self._moves(written)
 
-    def is_kept_by(self, written: Written) -> bool:
-        """Whether it is to stay, and is only used."""
-        value = _packed(self.value)
-        return self.kind == "stay" and any(value in _packed(one) for one in written.commands)
-
     def _goes(self, written: Written) -> bool:
         kept = re.compile(rf"(?<![\w.]){re.escape(_packed(self.value))}(?!\w)")
         if not written.removed or kept.search(_packed(written.added)):

@@ -2,7 +2,7 @@
 
 Four kinds can be told for certain: a command that is not to be run, a file that is not to be
 changed, a name that is not to be used, a value that is to stay. Each has a module, and the words
-of people in ``wordings``. What a rule says in other words is ``match.py``'s to judge.
+of people in ``wordings``. Who breaks a rule in other words than its own is not warned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions.reading import MAX_LINES, QUERY_CHARS, read_action
+from subcog.stages.actions.reading import MAX_LINES, read_action, without_messages
 from tests.waiting import ends_soon
 
 TOPS = ("/work/shop",)
@@ -16,7 +16,6 @@ def test_of_an_edit_only_the_lines_that_change_are_read():
     )
     read = read_action(edit, tops=TOPS)
     assert (read.path, read.removed, read.added) == ("src/db.py", ("s.begin()",), ("s.commit()",))
-    assert read.query == "src/db.py\ns.begin()\ns.commit()"
     assert not read.looks_only
 
 
@@ -29,14 +28,13 @@ def test_a_line_of_the_shell_is_read_as_its_commands():
     run = Action(tool="Bash", command="cd api && make lint; make test | tail -5", purpose="Check")
     read = read_action(run)
     assert read.commands == ("cd api", "make lint", "make test", "tail -5")
-    assert read.head == "Check"
+    assert read.purpose == "Check"
 
 
-def test_what_is_only_said_of_a_change_is_not_searched_for():
-    commit = Action(tool="Bash", command="git commit -am 'remove GlobalScope.launch' -q")
-    assert read_action(commit).query == "git commit -q"
-    replace = Action(tool="Bash", command="sed -i 's/old_call/new_call/' a.py")
-    assert "old_call" not in read_action(replace).query
+def test_what_is_only_said_of_a_change_is_left_out():
+    commit = "git commit -am 'remove GlobalScope.launch' -q"
+    assert without_messages(commit) == "git commit -q"
+    assert "old_call" not in without_messages("sed -i 's/old_call/new_call/' a.py")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,6 @@ def test_a_huge_change_is_read_at_its_beginning():
     with ends_soon():
         read = read_action(Action(tool="Edit", paths=("a",), replaced=lines[::-1], written=lines))
     assert len(read.added) <= MAX_LINES
-    assert len(read.query) <= QUERY_CHARS
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from subcog.bus.events import ActionProposed, MemoriesShown
 from subcog.bus.signals import abstained, degraded, proposed
 from subcog.bus.values import Action, FileChange
 from subcog.config.settings import ActionSettings
-from subcog.stages.moments.warn import HEADING, warn
+from subcog.stages.moments.warn import HEADING, lifts, warn
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
-from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, FakeWarnings, make_hit, make_memory
+from tests.fakes import NOW, PLACE, FakeSessions, FakeWarnings, make_memory
 from tests.waiting import PATIENCE_S
 
 SETTINGS = ActionSettings(enabled=True, tools=("Bash",), min_relevance=0.6, max_results=2)
@@ -25,12 +25,11 @@ def about(command=BAD, **changes):
     return ActionProposed(action=Action(tool="Bash", command=command), **(fields | changes))
 
 
-async def warned(event=None, *, hits=None, known=(), sessions=None, settings=SETTINGS, **how):
-    hits = [make_hit(make_memory(1, RULE), 0.3)] if hits is None else hits
+async def warned(event=None, *, known=None, sessions=None, settings=SETTINGS):
+    known = [make_memory(1, RULE)] if known is None else known
     with anyio.fail_after(PATIENCE_S):
         said = await warn(
             event or about(),
-            recall=FakeRecall(hits=hits, **how),
             warnings=FakeWarnings(known),
             sessions=sessions or FakeSessions(),
             settings=settings,
@@ -78,7 +77,7 @@ def patched(written):
 )
 async def test_every_file_of_a_patch_is_checked(written, warns):
     rule = make_memory(1, "never edit files under gen/: they are written by codegen")
-    answer, _ = await warned(patched(written), hits=[], known=[rule])
+    answer, _ = await warned(patched(written), known=[rule])
     assert bool(answer) == warns
 
 
@@ -91,64 +90,35 @@ async def test_every_file_of_a_patch_is_checked(written, warns):
 )
 async def test_a_file_of_a_patch_is_judged_by_its_own_lines(written, warns):
     rule = make_memory(1, "never use print() in src/")
-    answer, _ = await warned(patched(written), hits=[], known=[rule])
+    answer, _ = await warned(patched(written), known=[rule])
     assert bool(answer) == warns
 
 
-async def test_what_only_looks_is_not_even_searched_for():
-    recall = FakeRecall()
-    await warn(
-        about(f"grep -rn '{BAD}' ."),
-        recall=recall,
-        warnings=FakeWarnings(),
-        sessions=FakeSessions(),
-        settings=SETTINGS,
-        now=NOW,
-    )
-    assert recall.queries == []
-
-
-async def test_a_rule_that_a_newer_memory_contradicts_warns_no_more():
-    rule = make_memory(1, RULE)
-    newer = make_memory(2, "alembic may be run on staging again", contradicts=rule.id)
-    hits = [make_hit(newer, 0.1), make_hit(rule, 0.3)]
-    assert await warned(hits=hits) == ({}, ())
+async def test_what_only_looks_gets_nothing():
+    assert await warned(about(f"grep -rn '{BAD}' .")) == ({}, ())
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "lifted"),
     [
-        "The staging database moved to Aurora, scripts/migrate.py is the script now",
-        "Next month we will drop the script, then alembic runs on staging",
-        "Exception: alembic may be run on the branch database",
+        ("alembic may be run on staging again", True),
+        ("The staging database moved to Aurora, scripts/migrate.py is the script now", False),
+        ("Next month we will drop the script, then alembic runs on staging", False),
+        ("Exception: alembic may be run on the branch database", False),
     ],
 )
-async def test_a_rule_of_which_a_newer_memory_contradicts_another_clause_warns_still(said):
+def test_a_rule_is_lifted_by_what_takes_just_that_back(said, lifted):
     rule = make_memory(1, RULE)
-    newer = make_memory(2, said, contradicts=rule.id)
-    [shown] = (await warned(hits=[make_hit(newer, 0.1), make_hit(rule, 0.3)]))[1]
-    assert rule.id in [one.memory_id for one in shown.shown]
+    assert lifts(make_memory(2, said, contradicts=rule.id), rule, NOW) is lifted
 
 
-@pytest.mark.parametrize(("days", "warns"), [(10, False), (-10, True)])
-async def test_a_rule_that_a_dated_change_takes_back_warns_until_its_day(days, warns):
+@pytest.mark.parametrize(("days", "lifted"), [(10, True), (-10, False)])
+def test_a_rule_that_a_dated_change_takes_back_holds_until_its_day(days, lifted):
     rule = make_memory(1, RULE)
     text = f"Starting {NOW - timedelta(days=days):%Y-%m-%d} we run alembic on staging"
     said = NOW - timedelta(days=400)
     newer = make_memory(2, text, contradicts=rule.id, updated_at=said)
-    shown = (await warned(hits=[make_hit(newer, 0.1), make_hit(rule, 0.3)]))[1]
-    assert (rule.id in [one.memory_id for event in shown for one in event.shown]) == warns
-
-
-async def test_of_several_newer_memories_one_that_takes_the_rule_back_is_enough():
-    rule = make_memory(1, RULE)
-    lifting = make_memory(2, "alembic may be run on staging again", contradicts=rule.id)
-    said = "Exception: alembic may be run on the branch database"
-    beside = make_memory(3, said, contradicts=rule.id)
-    for newer in ((lifting, beside), (beside, lifting)):
-        hits = [*(make_hit(one, 0.1) for one in newer), make_hit(rule, 0.3)]
-        shown = [one.memory_id for event in (await warned(hits=hits))[1] for one in event.shown]
-        assert rule.id not in shown
+    assert lifts(newer, rule, NOW) is lifted
 
 
 async def test_a_memory_warns_once_in_a_context_unless_it_changed():
@@ -156,29 +126,26 @@ async def test_a_memory_warns_once_in_a_context_unless_it_changed():
     assert (await warned(sessions=sessions))[1]
     assert await warned(sessions=sessions) == ({}, ())
     assert (await warned(about(agent="a1"), sessions=sessions))[1], "a sub-agent has its own"
-    changed = make_hit(make_memory(1, f"{RULE} Always."), 0.3)
-    assert (await warned(hits=[changed], sessions=sessions))[1]
+    changed = make_memory(1, f"{RULE} Always.")
+    assert (await warned(known=[changed], sessions=sessions))[1]
 
 
-async def test_what_a_prompt_brought_comes_again_only_at_the_very_act():
-    memory = make_memory(1, "Deployments go through the release train on Tuesdays.")
-    likely = Action(tool="Bash", command="make deployments through the release train on tuesdays")
+async def test_what_a_prompt_brought_comes_again_at_the_very_act():
     sessions = FakeSessions()
-    low = replace(SETTINGS, min_relevance=0.0)
-    hits = [make_hit(memory, 0.5)]
-    assert (await warned(replace(about(), action=likely), hits=hits, settings=low))[1]
-    sessions.show("s1", frozenset({memory.seen_key}))
-    event = replace(about(), action=likely)
-    assert await warned(event, hits=hits, sessions=sessions, settings=low) == ({}, ())
-
-    rule = make_memory(1, RULE)
-    sessions.show("s1", frozenset({rule.seen_key}))
+    sessions.show("s1", frozenset({make_memory(1, RULE).seen_key}))
     assert (await warned(sessions=sessions))[1]
 
 
-async def test_without_a_search_the_action_goes_on():
+async def test_without_the_memories_the_action_goes_on():
+    class Gone:
+        async def warning(self, keys, scopes):
+            raise RecallUnavailable
+
     with emitted(degraded) as told, emitted(abstained) as why:
-        assert await warned(raises=RecallUnavailable()) == ({}, ())
+        said = await warn(
+            about(), warnings=Gone(), sessions=FakeSessions(), settings=SETTINGS, now=NOW
+        )
+    assert json.loads(said[0].body) == {}
     assert told == [("warn", {"reason": "search.unavailable"})]
     assert why == [("warn", {"reason": "search_unavailable"})]
 

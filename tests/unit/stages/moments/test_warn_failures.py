@@ -5,7 +5,7 @@ from subcog.bus.values import Action
 from subcog.config.settings import ActionSettings
 from subcog.stages.actions.failures import FailureRecord
 from subcog.stages.moments.warn import warn
-from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, FakeWarnings, make_hit, make_memory
+from tests.fakes import NOW, PLACE, FakeSessions, FakeWarnings, make_memory
 
 SETTINGS = ActionSettings(enabled=True, tools=("Bash",), min_relevance=0.5, max_results=2)
 RECORD = FailureRecord(
@@ -14,7 +14,7 @@ RECORD = FailureRecord(
 MEMORY = make_memory(1, RECORD.text, namespace="gotchas")
 
 
-async def warned(command, *, known=(MEMORY,), found=(), sessions=None, tool="Bash"):
+async def warned(command, *, known=(MEMORY,), sessions=None, tool="Bash"):
     event = ActionProposed(
         trace="t1",
         session="s1",
@@ -22,10 +22,8 @@ async def warned(command, *, known=(MEMORY,), found=(), sessions=None, tool="Bas
         place=PLACE,
         action=Action(tool=tool, command=command),
     )
-    hits = [make_hit(memory, 0.9) for memory in found]
     said = await warn(
         event,
-        recall=FakeRecall(hits=hits),
         warnings=FakeWarnings(known),
         sessions=sessions or FakeSessions(),
         settings=SETTINGS,
@@ -41,20 +39,15 @@ async def test_a_command_that_repeats_a_failure_is_warned_of_for_certain():
     assert "--legacy-peer-deps" in answer["hookSpecificOutput"]["additionalContext"]
 
 
-async def test_what_the_search_finds_too_is_shown_once():
-    _, shown = await warned("npm install", found=(MEMORY,))
-    assert shown == [(MEMORY.id, 0.97, "repeats a command that failed")]
-
-
-async def test_the_form_that_works_gets_nothing_although_the_search_finds_the_record():
+async def test_the_form_that_works_gets_nothing():
     for command in ("npm install --legacy-peer-deps", "cd a && npm install --legacy-peer-deps -q"):
-        assert await warned(command, found=(MEMORY,)) == ({}, [])
+        assert await warned(command) == ({}, [])
 
 
 async def test_a_command_that_a_changed_file_mended_is_not_warned_of():
     record = FailureRecord(failed="make serve", errors=("KeyError",), files=(".env",))
     memory = make_memory(2, record.text, namespace="gotchas")
-    assert await warned("make serve", found=(memory,), known=(memory,)) == ({}, [])
+    assert await warned("make serve", known=(memory,)) == ({}, [])
 
 
 async def test_it_comes_once_in_a_context():

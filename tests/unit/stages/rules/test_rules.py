@@ -358,7 +358,7 @@ def test_a_file_of_a_version_alone_keeps_the_one_it_is_pinned_to():
 def test_a_command_that_replaces_a_value_changes_it_and_one_that_uses_it_keeps_it():
     assert breaks(PINNED, deed("sed -i 's/node:20.11-alpine/node:22-alpine/' apps/*/Dockerfile"))
     assert not breaks(PINNED, deed("sed -i 's/npm ci/npm i/' apps/*/Dockerfile"))
-    assert deed("docker run --rm node:20.11-alpine node -v").keeps(PINNED)
+    assert not breaks(PINNED, deed("docker run --rm node:20.11-alpine node -v"))
 
 
 @pytest.mark.parametrize(
@@ -550,12 +550,6 @@ def test_a_place_in_a_rule_is_where_it_holds_or_where_it_does_not(rule, there, e
     assert breaks(rule, deed(path=there, written=written))
     allowed = deed(path=elsewhere, written=written)
     assert not allowed.breaks(rule)
-
-
-def test_a_rule_that_is_kept_is_known_to_be_kept():
-    rule = "no `export default` in packages/ui"
-    assert deed(path="web/a.ts", written="export default f").keeps(rule)
-    assert not deed(path="web/a.ts", written="export const f = 1").keeps(rule)
 
 
 @pytest.mark.parametrize(
@@ -839,15 +833,6 @@ def test_a_table_that_only_some_may_not_change_is_none_that_is_not_to_be_changed
     assert not rules_of("Never update the schema without a migration.").names
     imported = deed(path="tests/test_a.py", written="from tests.factories import make_user")
     assert not breaks("No inserts in tests.", imported)
-
-
-def test_a_script_keeps_a_rule_by_an_option_alone():
-    bare = "`uv sync` without flags prunes the contract group"
-    frozen = "uv sync without --frozen broke the uploads"
-    path = ".github/workflows/ci.yml"
-    assert deed("uv sync --locked").keeps(bare)
-    assert not deed(path=path, written="  run: uv sync --locked").keeps(bare)
-    assert deed(path=path, written="  run: uv sync --frozen").keeps(frozen)
 
 
 def test_what_else_a_shell_line_does_hides_no_broken_rule():

@@ -3,9 +3,8 @@ import pytest
 from subcog.bus.values import Action
 from subcog.stages.actions.reading import read_action
 from subcog.stages.rules.claims import claims_of
+from subcog.stages.rules.deed import Deed
 from subcog.stages.rules.denied_commands import commands_against
-from subcog.stages.rules.match import FEATURES, SURE, Matcher
-from tests.fakes import make_hit, make_memory
 from tests.waiting import ends_soon
 
 MIGRATE = (
@@ -14,9 +13,8 @@ MIGRATE = (
 )
 
 
-def matcher(action, *texts):
-    hits = [make_hit(make_memory(n, text), 0.5) for n, text in enumerate(texts, 1)]
-    return Matcher(read_action(action), hits)
+def breaks(action, text):
+    return Deed(read_action(action)).breaks(text)
 
 
 def run(command):
@@ -54,7 +52,7 @@ def test_the_commands_that_a_memory_speaks_against(text, commands):
     ],
 )
 def test_the_very_command_is_warned_of_for_sure(command):
-    assert matcher(run(command), MIGRATE).relevance(0) == SURE
+    assert breaks(run(command), MIGRATE)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +64,15 @@ def test_the_very_command_is_warned_of_for_sure(command):
     ],
 )
 def test_another_command_and_another_place_are_not_sure(command):
-    assert matcher(run(command), MIGRATE).relevance(0) < SURE
+    assert not breaks(run(command), MIGRATE)
 
 
 def test_with_more_arguments_it_is_the_same_command_unless_it_was_denied_as_it_stands():
     force = "Don't use `git push --force` on shared branches."
-    assert matcher(run("git push --force origin main"), force).relevance(0) == SURE
-    assert matcher(run("git push --force --dry-run"), force).relevance(0) < SURE
+    assert breaks(run("git push --force origin main"), force)
+    assert not breaks(run("git push --force --dry-run"), force)
     blanket = "Never a blanket `flutter pub upgrade`: it pulls geolocator."
-    assert matcher(run("flutter pub upgrade intl"), blanket).relevance(0) < SURE
+    assert not breaks(run("flutter pub upgrade intl"), blanket)
 
 
 @pytest.mark.parametrize(
@@ -106,27 +104,7 @@ def test_with_more_arguments_it_is_the_same_command_unless_it_was_denied_as_it_s
     ],
 )
 def test_a_command_that_is_denied_by_its_name_needs_no_backticks(text, command, sure):
-    assert matcher(run(command), text).certainty(0) == (SURE if sure else 0.0)
-
-
-def test_what_an_edit_brings_in_weighs_more_than_what_it_takes_out():
-    rule = "No requests.get in handlers: it blocks the loop."
-    bad = Action(tool="Edit", paths=("a.py",), replaced="x = 1", written="x = requests.get(url)")
-    good = Action(tool="Edit", paths=("a.py",), replaced="x = requests.get(url)", written="x = 1")
-    assert matcher(bad, rule).relevance(0) > matcher(good, rule).relevance(0)
-
-
-def test_a_document_that_names_it_is_less_than_code_that_does_it():
-    rule = "No requests.get in handlers: it blocks the loop."
-    code, text = (
-        Action(tool="Write", paths=(path,), written="use requests.get(url) here")
-        for path in ("src/api.py", "docs/api.md")
-    )
-    assert matcher(code, rule).relevance(0) > matcher(text, rule).relevance(0)
-
-
-def test_each_feature_has_a_value():
-    assert len(matcher(run("make"), MIGRATE, "other").features(1)) == len(FEATURES)
+    assert breaks(run(command), text) is sure
 
 
 @pytest.mark.parametrize(
@@ -142,7 +120,8 @@ def test_a_hostile_memory_ends_soon():
         commands_against("never `" * 3_000 + "(" * 10_000)
         commands_against("never run kubectl " + "a.b/" * 10_000 + " never run git" * 3_000)
         commands_against("never" + " " * 20_000 + "run it")
-        matcher(run("a" * 10_000), "not " * 20_000, "`a b`" * 5_000).relevance(1)
+        breaks(run("a" * 10_000), "not " * 20_000)
+        breaks(run("a" * 10_000), "`a b`" * 5_000)
 
 
 UTC = "All timestamps are timezone aware UTC: datetime.now(timezone.utc), never datetime.utcnow()."
@@ -159,12 +138,4 @@ UTC = "All timestamps are timezone aware UTC: datetime.now(timezone.utc), never 
 )
 def test_the_right_form_is_not_warned_of(replaced, written):
     action = Action(tool="Edit", paths=("a.py",), replaced=replaced, written=written)
-    assert matcher(action, UTC).relevance(0) == 0.0
-
-
-def test_a_comment_weighs_nothing_by_its_words():
-    rule = "Log with structlog, no logging.getLogger in handlers: it blocks the loop."
-    said = "# no logging.getLogger in handlers: it blocks the loop"
-    code = Action(tool="Edit", paths=("a.py",), replaced="x", written=f"{said}\ny = 1")
-    plain = Action(tool="Edit", paths=("a.py",), replaced="x", written="y = 1")
-    assert matcher(code, rule).features(0) == matcher(plain, rule).features(0)
+    assert not breaks(action, UTC)
