@@ -185,7 +185,7 @@ def test_a_session_that_starts_is_not_told_what_no_longer_holds(house):
 
 
 def test_an_action_is_not_warned_of_by_what_no_longer_holds(house):
-    old = house.capture("Never push images to the registry by hand", "--namespace", "decisions")
+    old = house.capture("Never run docker push by hand", "--namespace", "decisions")
     payload = {"tool_name": "Bash", "tool_input": {"command": "docker push registry/images:hand"}}
 
     def warned():
@@ -193,7 +193,7 @@ def test_an_action_is_not_warned_of_by_what_no_longer_holds(house):
         return json.dumps(house.hook("PreToolUse", given) or {})
 
     assert old["id"] in warned()
-    house.capture("You may push images to the registry by hand", "--namespace", "learnings")
+    house.capture("You may run docker push by hand", "--namespace", "learnings")
     assert old["id"] not in warned()
 
 
