@@ -149,7 +149,7 @@ class Calls:
             until=params.until,
             asked=params.query if params.mode == "hybrid" else "",
             min_relevance=LEAST_RECALLED if params.mode == "hybrid" else 0.0,
-            thorough=True,
+            thorough=params.thorough,
         )
         event = QueryRequested(trace=self._app.new_id(), query=query)
         answered = await self._app.bus.request(event, QueryAnswered, within_s=QUERY_S)

@@ -63,7 +63,10 @@ class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class RecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``recall``: of memories made from ``since`` to ``until``, where these are given."""
+    """``recall``: of memories made from ``since`` to ``until``, where these are given.
+
+    Without ``thorough`` only as many candidates are reranked as for a prompt: somebody still types.
+    """
 
     query: str
     limit: int = 10
@@ -71,6 +74,7 @@ class RecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     namespace: str | None = None
     since: Annotated[datetime, Meta(tz=True)] | None = None
     until: Annotated[datetime, Meta(tz=True)] | None = None
+    thorough: bool = True
 
     def __post_init__(self) -> None:
         check_in_utc(self.since, self.until)

@@ -49,6 +49,7 @@ from .visits import PagePort, Refused, Visit
 
 PER_PAGE = 50
 MAX_FOUND = 100
+_SEARCH = ("query", "limit", "thorough")
 MAX_LISTED = 1000
 MAX_SESSIONS = 300
 SHOWN_ENTRIES = 50
@@ -117,7 +118,8 @@ class Screens:
     async def memories(self, request: Request) -> Response:
         visit, asked = visit_of(request), asked_by(request)
         if asked.q:
-            found = await self._found(visit, asked)
+            typing = request.query_params.get("part") == "typing"
+            found = await self._found(visit, asked, thorough=not typing)
             told, after = f"{len(found)} found, best first", None
         elif asked.which == "stale":
             found, looked_at, after = await self._stale(visit, asked)
@@ -138,10 +140,10 @@ class Screens:
         }
         return self._answer(request, "memories", facts)
 
-    async def _found(self, visit: Visit, asked: Asked) -> list[Listing]:
+    async def _found(self, visit: Visit, asked: Asked, *, thorough: bool) -> list[Listing]:
         """What a search finds, in its order, of what the other filters let through."""
-        given = asked.params() | {"query": asked.q, "limit": MAX_FOUND}
-        filters = {name: given.pop(name) for name in [*given] if name not in {"query", "limit"}}
+        given = asked.params() | {"query": asked.q, "limit": MAX_FOUND, "thorough": thorough}
+        filters = {name: given.pop(name) for name in [*given] if name not in _SEARCH}
         if "namespace" in filters:
             given["namespace"] = filters.pop("namespace")
         found = (await self._ask(visit, "recall", RecallResult, **given)).memories

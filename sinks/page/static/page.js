@@ -4,6 +4,7 @@
 const { path, screen } = document.body.dataset;
 const UNDO_MS = 60_000;
 const TYPING_MS = 40;
+const REST_MS = 400;
 const ASK_MS = 10_000;
 const RETRY_MS = 5000; // until what happens is asked for again after a refusal
 const KEPT_CHARS = 16_000; // a browser sends 64 kB at most for a page that was left
@@ -213,13 +214,14 @@ function replaceResults(text) {
   choose(items.find((each) => each.dataset.id === item.dataset.id) ?? items[Math.min(at, items.length - 1)]);
 }
 
-// Puts the answer of `address` in the place of the results; a later question overtakes it.
-async function show(address) {
+// Puts the answer of `address` in the place of the results; a later question overtakes it. Of a
+// search while somebody types ("typing") only few candidates are reranked.
+async function show(address, part = "1") {
   asking?.abort();
   asking = new AbortController();
   results.setAttribute("aria-busy", "true");
   const url = new URL(address, location.href);
-  url.searchParams.set("part", "1");
+  url.searchParams.set("part", part);
   try {
     const answer = await fetch(url, { signal: asking.signal });
     const text = await answer.text();
@@ -249,13 +251,14 @@ function countChosen() {
 
 function searchWhileTyping(form) {
   let typing = 0;
-  const search = () => {
+  const search = (part) => {
     const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
     const address = `${form.getAttribute("action")}?${asked}`;
     history.replaceState(null, "", address);
-    return show(address);
+    return show(address, part);
   };
-  form.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(search, TYPING_MS); });
+  const rest = () => { typing = setTimeout(search, REST_MS); };
+  form.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => { search("typing"); rest(); }, TYPING_MS); });
   form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); search(); });
 }
 
