@@ -20,6 +20,7 @@ from ..bus.values import Hit, Kept, Query
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
 from .actions.orders import read_order
+from .breaches.deed import SURE, Deed
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
@@ -37,7 +38,6 @@ from .language.topics import names_a_subject, retrieval_words
 from .language.work_kind import primary
 from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall, Warnings
-from .rules.deed import SURE, Deed
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"

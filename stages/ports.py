@@ -36,7 +36,7 @@ class Warnings(Protocol):
     """Knows which memories may warn of an action."""
 
     async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        """The memories of ``scopes`` that have one of ``keys`` (``rules/stated.py``).
+        """The memories of ``scopes`` that have one of ``keys`` (``breaches/stated.py``).
 
         Newest first, at most 32. Raises ``RecallUnavailable`` (a ``ConnectionError``).
         """

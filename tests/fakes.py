@@ -33,8 +33,8 @@ from subcog.bus.values import Hit, Kept, Memory, Place, Query, Recalled, Scope
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
 from subcog.sinks.project.identity import Projects
+from subcog.stages.breaches.stated import warning_keys
 from subcog.stages.enrichment.guide_parser import read_guide
-from subcog.stages.rules.stated import warning_keys
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = Scope("project", "shop-0123456789ab")

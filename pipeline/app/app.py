@@ -34,6 +34,7 @@ from ...sinks.project.reflog import Checkouts
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
+from ...stages.breaches.stated import warning_keys
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.injection.instructions import InstructionFile
 from ...stages.injection.usefulness import Learned, usefulness
@@ -42,7 +43,6 @@ from ...stages.moments.warn import lifts
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
 from ...stages.redaction.values import KnownSecrets
-from ...stages.rules.stated import warning_keys
 from ...stages.statements.comparison import contradicts, holds_beside, says_same
 from ...stages.statements.outdated import amends, replaces
 from ...stages.statements.remainder import leaves_clause

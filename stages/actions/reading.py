@@ -41,6 +41,7 @@ _SHORT_FLAGS = (
     (regex(rf"{_GIT}push\b"), regex(r"(?<= )\+(?=\w)"), "--force "),
     (regex(r"docker(?: compose|-compose) "), regex(r"(?<= )--volumes(?= |\Z)"), "-v"),
     (regex(rf"{_GIT}commit\b"), regex(r"(?<= )-n(?= |\Z)"), "--no-verify"),
+    (regex(r"dbt (?:run|build|seed)\b"), regex(r"(?<= )-f(?= |\Z)"), "--full-refresh"),
 )
 
 
@@ -53,7 +54,8 @@ class ActionText(Value, frozen=True, kw_only=True):
     the file has a text that is replaced. With ``is_ordered`` a file may be named without its
     folder. ``outside`` is the first folder outside of the project on the way to where it is done,
     "" for what is done in it. ``directories`` are where the commands are run, one each, seen from
-    the first of ``tops``, the project's working trees; empty where that is not known.
+    the first of ``tops``, the project's working trees; empty where that is not known. ``messages``
+    are those of its commits, as far as they are written in the commands.
     """
 
     path: str = ""
@@ -68,6 +70,7 @@ class ActionText(Value, frozen=True, kw_only=True):
     outside: str = ""
     directories: tuple[str, ...] = ()
     tops: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     @property
     def placed(self) -> tuple[tuple[str, str], ...]:
@@ -118,7 +121,14 @@ def read_action(action: Action, *, tops: tuple[str, ...] = ()) -> ActionText:
         outside=way_out(paths[0]) if paths else "",
         directories=tuple(directories(commands, folder, tops)),
         tops=tops,
+        messages=tuple(_messages(action.command[:_READ_CHARS])),
     )
+
+
+def _messages(command: str) -> Iterator[str]:
+    for found in _SHELL["commit_message"].finditer(command):
+        here = (found["here"] or "").split(f"\n{found['word']}")[0]
+        yield here or found["double"] or found["single"]
 
 
 def without_documents(command: str) -> tuple[str, str]:
@@ -213,6 +223,9 @@ def _run_by(command: str, most: int) -> Iterator[Unwrapped]:
     inner = run.script or sent_elsewhere(run.words)
     for one in _separated(_unquoted(inner)) if inner and most else ():
         yield from _run_by(one, most - 1)
+    for given in _SHELL["container_command"].findall(command) if most else ():
+        words = _SHELL["quoted_words"].sub(" ", given).split()
+        yield from _run_by(" ".join(words), most - 1)
 
 
 def _unquoted(text: str) -> str:
@@ -224,7 +237,7 @@ def as_usual(command: str) -> str:
     """``command`` with the usual names of its program and of what ``kubectl`` is about."""
     command = _SHELL["same_program"].sub(_usual_name, command, count=1)
     if command.startswith("kubectl "):
-        return _SHELL["resource"].sub(_usual_resource, command, count=1)
+        return _SHELL["resource"].sub(_usual_resource, command, count=1).rstrip()
     return command
 
 

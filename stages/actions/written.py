@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 from msgspec import Struct
 
@@ -29,6 +30,7 @@ _IMPORTS = regex(
 # Of a class on the JVM: "import io.reactivex.rxjava3.core.Single".
 _JVM_FILE = regex(r"\.(?:java|kts?|scala|groovy)\Z")
 _JVM_IMPORT = regex(r"^\s*import\s+(?:static\s+)?((?:[a-z]\w*\.){2,})", re.MULTILINE)
+_NAME_PART = regex(r"[@/._-]+")
 _HOST_PART = regex(r"[.-]")
 _OWNED_HOST = regex(r"(?:github|gitlab|bitbucket)\.(?:com|org)\Z")
 _URL_HOST = regex(r"https?://([\w.-]+)|['\"(]//([\w.-]+)")
@@ -40,7 +42,7 @@ _INSTALL = regex(
 _MANIFEST = regex(
     r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|Pipfile|pubspec\.yaml|requirements[\w/.-]*\.txt"
     r"|composer\.json|go\.mod|Gemfile|\.pre-commit-config\.yaml|build\.gradle(?:\.kts)?"
-    r"|libs\.versions\.toml|pom\.xml|[\w.-]+\.csproj)\Z"
+    r"|libs\.versions\.toml|pom\.xml|[\w.-]+\.csproj|[\w.-]+\.props|build\.sbt)\Z"
 )
 _REQUIRED = regex(
     r"(?<![\w./-])[\"']?(@?[A-Za-z][\w./-]++)[\"']?(?:\[[\w,]*\])?[ ]*(?:[:=<>~^!]|,? v?\d)"
@@ -49,6 +51,25 @@ _REFERENCED = regex(r"(?:\blibs\.|\bInclude=\"|<artifactId>|\bgem\s['\"])([\w-]+
 # "io.mockk:mockk-android:1.13", in manifests of the JVM.
 _ARTIFACT = regex(r"(?<![\w.-])[\w.-]++:([a-z]\w*+)-[\w-]++:")
 _JVM_MANIFEST = regex(r"(?:\.gradle(?:\.kts)?|pom\.xml|\.toml)\Z")
+_SCALA_ARTIFACT = regex(r"%%?\s*\"([\w-]+)\"\s*%")
+_LOG_CALL = regex(
+    r"(?i)(?<!\w)_?(?:log(?:ger|ging)?|slog|console|sentry|timber|tracing|zap)(?:\.\w{1,30}){0,2}(?:\.|::)"
+    r"(?:debug|info|warn(?:ing)?|err(?:or)?|trace|fatal|critical|exception|log|[diwe]|print\w{0,9}"
+    r"|capture\w{1,20}|\w{2,12}context|msg\w{0,9})!?\(|LoggerMessage\(|\b(?:debug|info|warn|error|trace)!\("
+)
+NEW_DEPENDENCY, LOG_CALL = "new dependency", "log call"
+"""The keys of what adds a library, and of what writes a log."""
+
+# Much else is set in these than libraries.
+_BUILD_FILE = regex(r"(?:\.sbt|\.props|\.csproj|\.gradle(?:\.kts)?|pom\.xml|Gemfile)\Z")
+_KEYED_FILE = regex(r"\.(?:json|toml|yaml)\Z")
+_KEYED = regex(
+    r"[\"']?(@?[A-Za-z][\w./-]*+)[\"']?\s?[:=]\s?(?:[\"']?[\^~>=<]{0,2}\s?\d|\{\s?(?:version|git)\b)"
+)
+_NO_PACKAGES = frozenset(
+    "version rust-version edition python node npm pnpm yarn requires-python sdk flutter".split()
+)
+_OWN_PACKAGE = regex(r"(?:.*@)?(?:workspace|file|link):|\.{1,2}/|.*\.txt\Z")
 _HOOK = regex(r"^- id:\s*([\w-]+)", re.MULTILINE)
 _VERSION = regex(r"(?<=.)[@=<>~!\[].*|-binary\b.*")
 IDENTIFIER = regex(r"[A-Za-z_]\w*(?:-\w+)*")
@@ -64,11 +85,15 @@ _WORD = regex(r"[a-z]{3,}")
 FILLER = frozenset(
     "push merge commit deploy release run skip forget start stop build ship touch edit change"
     " the any all this that its are for from into new our not never use using with and you can"
-    " don they them there here must should have has was were will only always instead but".split()
+    " don they them there here must should have has was were will only always instead but"
+    " review".split()
 )
 """Words that say nothing, or name what is done rather than what is used."""
 
-TYPES = frozenset("float double real decimal varchar any unknown object number string".split())
+TYPES = frozenset(
+    "float double real decimal varchar any unknown object number string"
+    " f32 f64 float32 float64".split()
+)
 """Names of types, which stand where no library and no call does."""
 
 _JOINTS = regex(r"[\s_.-]+")
@@ -96,12 +121,21 @@ class Written(Struct, frozen=True, dict=True):
         ran = IDENTIFIER.findall("\n".join(self.commands))
         heads = (head[1].casefold() for name in new if (head := _TYPE_HEAD.fullmatch(name)))
         named = {name.casefold().removesuffix("-binary") for name in new.union(ran)}
+        named |= {name.removesuffix("async") for name in named}
         return named | TYPES.intersection(heads)
 
     def names(self) -> set[str]:
-        """The identifiers, what is brought in, and the parts of the hosts that are new, folded."""
+        """The identifiers, what is brought in, and the parts of both and of new hosts, folded."""
         hosts = (part for host in self.hosts for part in _HOST_PART.split(host))
-        return self.identifiers().union(self.brought_in, hosts)
+        brought_in = self.brought_in
+        parts = (part for name in brought_in for part in _NAME_PART.split(name))
+        return self.identifiers().union(brought_in, parts, hosts, self._kinds())
+
+    def _kinds(self) -> Iterator[str]:
+        if self.new_packages:
+            yield NEW_DEPENDENCY
+        if self.log_calls:
+            yield LOG_CALL
 
     def changes(self) -> Iterator[str]:
         """What it sets ("set debug"), and each word of what it takes away ("gone 2gi"), folded."""
@@ -143,9 +177,26 @@ class Written(Struct, frozen=True, dict=True):
             for command in self.commands
             if (install := _INSTALL.match(command))
             for word in install["packages"].split()
-            if not word.startswith("-")
+            if not (word.startswith("-") or _OWN_PACKAGE.match(word))
         )
         return frozenset(name.casefold() for one in packages for name in _names_of(one))
+
+    @cached_property
+    def new_packages(self) -> frozenset[str]:
+        """The packages that are installed, or that a manifest lists and did not before."""
+        if not _MANIFEST.search(self.path):
+            return self.installed
+        listed = _listed(self.path, self.added) - _listed(self.path, self.removed)
+        return frozenset(listed) | self.installed
+
+    @cached_property
+    def log_calls(self) -> tuple[str, ...]:
+        """The calls of a logger that are new."""
+        return tuple(
+            call
+            for found in _LOG_CALL.finditer(self.added)
+            if (call := self.statement(found.start())) not in self.removed
+        )
 
     @cached_property
     def brought_in(self) -> frozenset[str]:
@@ -179,9 +230,25 @@ def _opened(code: str) -> int:
 
 
 def _required(manifest: str) -> set[str]:
-    packages = map(_plain, (*_REQUIRED.findall(manifest), *_REFERENCED.findall(manifest)))
-    hooks = _HOOK.findall(manifest)
-    return {*hooks, *(name for one in packages for name in _names_of(one))}
+    packages = map(_plain, _REQUIRED.findall(manifest))
+    named = (name for one in packages for name in _names_of(one))
+    return {*_HOOK.findall(manifest), *named, *_referenced(manifest)}
+
+
+def _listed(path: str, lines: str) -> set[str]:
+    """The libraries that ``lines`` of the manifest at ``path`` list with their versions."""
+    if _BUILD_FILE.search(path):
+        return _referenced(lines)
+    if _KEYED_FILE.search(path):
+        return set(_KEYED.findall(lines)) - _NO_PACKAGES
+    return _required(lines)
+
+
+def _referenced(build: str) -> set[str]:
+    """What is named as a library, whatever else stands in the file."""
+    found = (form.findall(build) for form in (_REFERENCED, _SCALA_ARTIFACT))
+    packages = map(_plain, chain.from_iterable(found))
+    return {name for one in packages for name in _names_of(one)}
 
 
 def _plain(package: str) -> str:
@@ -228,14 +295,31 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(word[:_STEM] for word in words if word not in FILLER)
 
 
+_INSERTS = regex(
+    r"(?:sudo +)?sed\b.*? -[a-zA-Z]*i.*?['\"](?:\d{1,6}|\$|/[^/]{1,200}/) ?[ai]\\?\s*"
+    r"(?P<new>[^'\n]{1,400})['\"]"
+)
 _REPLACES = regex(
     r"(?:sudo +)?(?:sed|perl)\b.*? -[a-zA-Z]*i.*?['\"\s]s(?P<by>[/|#,])"
     r"(?P<old>(?:(?!(?P=by)).){1,200})(?P=by)(?P<new>(?:(?!(?P=by)).){0,200})(?P=by)\S*"
 )
 
 
+_DELETES = regex(
+    r"(?:sudo +)?(?:sed\b.*? -[a-zA-Z]*i.*?['\"\s]/(?P<lines>[^/]{1,200})/d['\"]?"
+    r"|yq\b.*? -[a-zA-Z]*i.*?\bdel\((?P<key>[^()]{1,200})\)['\"]?)"
+)
+
+
 def replaced_by(command: str, said: str) -> Iterator[Written]:
-    """What the single ``command`` replaces in files, as a change of each of them."""
+    """What the single ``command`` replaces, inserts or deletes in files, as a change of each."""
+    if found := _DELETES.match(command):
+        gone = (found["lines"] or found["key"]).replace("\\", "")
+        for path in command[found.end() :].split():
+            yield Written(path=path, added="", removed=gone, commands=(), said=said)
+    if found := _INSERTS.match(command):
+        for path in command[found.end() :].split():
+            yield Written(path=path, added=found["new"], removed="", commands=(), said=said)
     if found := _REPLACES.match(command):
         old, new = (found[which].replace("\\", "") for which in ("old", "new"))
         for path in command[found.end() :].split():

@@ -17,11 +17,11 @@ from ...config.settings import ActionSettings
 from ..actions.commands import Command, commands_run
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.reading import ActionText, read_parts
+from ..breaches.deed import SURE, Deed, action_keys
+from ..breaches.stated import rule_words
 from ..injection.usefulness import Learned
 from ..ports import Sessions, Warnings
 from ..rules.claims import terms
-from ..rules.deed import SURE, Deed, action_keys
-from ..rules.stated import rule_words
 from ..statements.outdated import outdates
 from .reminder import (
     NOTHING_KNOWN,

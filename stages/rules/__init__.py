@@ -1,4 +1,4 @@
-"""The rules that memories state, and which of them an action breaks.
+"""The rules of memories about commands, files and values.
 
 May import: stages/text, stages/language, stages/shell, stages/actions.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 
@@ -24,6 +24,10 @@ NEEDED_FIRST = _FORMS["needed_first"]
 """Where a memory may name what has to be run before."""
 
 CODE = _FORMS["code"]
+"""What stands in backticks."""
+
+KNOWN_PROGRAM = _FORMS["known_program"]
+"""The begin of a command of a program that is used by commands of its own."""
 
 _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
@@ -32,6 +36,9 @@ _SHORT_VALUE = regex(r"(?<!\S)(-([A-Za-z]) ([^\s-]\S*))")
 _PYTHON3 = regex(r"\Apython3(?= \S)")
 _SHORTEST_PART = 6
 """So long is an option at least that a longer one may stand for: ``--selector``."""
+
+_SAME_ENVIRONMENT = dict.fromkeys(("prod", "production", "prd"), "(?:prod(?:uction)?|prd)")
+_SAME_ENVIRONMENT |= dict.fromkeys(("staging", "stage", "stg"), "(?:staging|stage|stg)")
 
 _SAME_OPTIONS = {"--select": ("--models", "-m")}
 
@@ -43,7 +50,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     environment. With ``lacking``, it is denied
     where that option, variable or runner is missing. Where one of those is named that are
     ``spared``, it is not denied. With ``limited`` it is denied where that option is more than
-    ``most``. A ``command`` that ends with a slash is each script of that folder.
+    ``most``, with ``argued`` where it has more arguments. A ``command`` that ends with a slash is
+    each script of that folder.
     """
 
     command: str
@@ -54,6 +62,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     anywhere: bool = False
     limited: str = ""
     most: float = 0.0
+    argued: bool = False
 
     @property
     def _is_folder(self) -> bool:
@@ -101,6 +110,8 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     def _is_in(self, run: Invocation) -> bool:
         if self._is_folder:
             return self._holds(run.script)
+        if self.argued and len(run.words) - len(run.values) <= len(self._denied.words):
+            return False
         return follows(self._denied.words, run) and all(map(run.has, self._denied.options))
 
     def _holds(self, script: str) -> bool:
@@ -124,18 +135,18 @@ class DeniedCommand(Struct, frozen=True, dict=True):
 
     def _is_there(self, said: str) -> bool:
         beside = said.replace(self.command, "")
-        if any(_is_named(place, beside) for place in self.spared):
+        if any(is_named(place, beside) for place in self.spared):
             return False
-        if not self.places or any(_is_named(place, said) for place in self.places):
+        if not self.places or any(is_named(place, said) for place in self.places):
             return True
         return self.anywhere and not _FORMS["environments"].search(beside)
 
 
-def _is_named(place: str, said: str) -> bool:
+def is_named(place: str, said: str) -> bool:
     """Whether ``said`` names ``place``: "values-prod.yaml" names prod, "fix/main-menu" not main."""
     name = re.escape(place.rstrip("/")).replace(r"\*", r"[\w./-]*")
     if _FORMS["environment"].search(place):
-        name = "prod(?:uction)?" if place.startswith("prod") else name
+        name = _SAME_ENVIRONMENT.get(place, name)
         name = rf"(?<![^\W_]){name}(?![^\W_])"
     else:
         before = r"(?<![\w/-])" if place[-1] == "*" and "/" not in place else r"(?<![\w-])"
@@ -170,8 +181,27 @@ def commands_against(text: str) -> Iterator[DeniedCommand]:
     found = _denied(text, cues_in(text))
     excepted = chain.from_iterable(_FORMS["spared"].findall(text))
     spared = frozenset(place.rstrip(".").casefold() for place in excepted if place)
-    for one in found:
+    for one in chain.from_iterable(map(_each, _there(found, text))):
         yield replace(one, places=one.places - spared, spared=spared) if spared else one
+
+
+def _each(denied: DeniedCommand) -> Iterator[DeniedCommand]:
+    """Each command of a list such as "kubectl apply/edit/patch"."""
+    *before, last = denied.command.split(" ")
+    names = last.split("/")
+    if len(before) != 1 or len(names) == 1 or not all(map(str.isalpha, names)):
+        yield denied
+    else:
+        yield from (replace(denied, command=f"{before[0]} {name}") for name in names)
+
+
+def _there(found: Iterable[DeniedCommand], text: str) -> Iterator[DeniedCommand]:
+    """``found``, denied where ``text`` begins to say that something is: "prod is deployed by …"."""
+    about = _FORMS["is_about"].match(text)
+    places = frozenset({(about["place"] or about["at"]).casefold()}) if about else frozenset[str]()
+    for one in found:
+        is_anywhere = not places or one.places or one.lacking
+        yield one if is_anywhere else replace(one, places=places, anywhere=True)
 
 
 def _denied(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
@@ -181,7 +211,7 @@ def _denied(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
         yield from against
         return
     first = list(_FORMS["needs_first"].finditer(text))
-    needed = {_written(code) for found in first for code in CODE.findall(found["what"])}
+    needed = {as_written(code) for found in first for code in CODE.findall(found["what"])}
     options = _lacking(text), _without_option(text), _scripts(text)
     lacking = chain(*options, _too_early(text), *map(_needing, first))
     yield from (one for one in chain(lacking, against) if one.command not in needed)
@@ -200,7 +230,7 @@ def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     for found in _FORMS["limit"].finditer(text) if is_limit else ():
         command = found["code"] or found["known"] or found["of"] or found["to"]
         option, most = found["option"] or found["given"], found["most"] or found["above"]
-        yield DeniedCommand(_written(command), True, limited=option, most=float(most))
+        yield DeniedCommand(as_written(command), True, limited=option, most=float(most))
     if not said.isdisjoint(_WORDS["unused_cues"]):
         for found in _FORMS["unused"].finditer(text):
             yield DeniedCommand(found["command"].lower(), more=True)
@@ -212,12 +242,12 @@ def _spoken_against(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
 def _said_of(text: str) -> Iterator[DeniedCommand]:
     """The commands that are said to be forbidden, or to do harm."""
     for found in _FORMS["forbidden"].finditer(text):
-        there = _places(found["there"] or "") or _specific(found["rest"] or "")
-        yield DeniedCommand(_written(found["command"]), True, there)
+        there = _places(found["there"] or "") or specific_places(found["rest"] or "")
+        yield DeniedCommand(as_written(found["command"]), True, there)
     for found in _FORMS["harmful"].finditer(text):
         command, there = found["code"] or found["command"], _places(found["there"] or "")
         if there or not found["there"]:
-            yield DeniedCommand(_written(command), True, there or _specific(found["rest"]))
+            yield DeniedCommand(as_written(command), True, there or specific_places(found["rest"]))
 
 
 def _of_others(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
@@ -227,9 +257,9 @@ def _of_others(text: str, said: frozenset[str]) -> Iterator[DeniedCommand]:
     for found in _FORMS["left_to_others"].finditer(text):
         command = found["never"] or found["done"] or found["ran"]
         if found["never"] or not _FORMS["only_checks"].search(command):
-            yield DeniedCommand(_written(command), more=True)
+            yield DeniedCommand(as_written(command), more=True)
     for found in _FORMS["asked_before"].finditer(text):
-        yield DeniedCommand(_written(found["command"]), True, _places(found["there"] or ""))
+        yield DeniedCommand(as_written(found["command"]), True, _places(found["there"] or ""))
 
 
 def _scripts(text: str) -> Iterator[DeniedCommand]:
@@ -294,7 +324,7 @@ def _needing(found: re.Match[str]) -> Iterator[DeniedCommand]:
 
 def _without(command: str, option: str, places: frozenset[str]) -> DeniedCommand:
     """``command``, denied without ``option``; who says "commit" or "the images" means a command."""
-    command = "docker build" if _FORMS["images"].fullmatch(command) else _written(command)
+    command = "docker build" if _FORMS["images"].fullmatch(command) else as_written(command)
     command = command[0].lower() + command[1:]
     if _FORMS["git"].match(command):
         command = f"git {command}"
@@ -327,20 +357,22 @@ def _denied_in(statement: str, denied: int) -> Iterator[DeniedCommand]:
             harms = None
         if (close or harms) and " " in code[1].strip():
             rest = statement[code.end() : harms.start() if harms else len(statement)]
-            there = _specific(_FORMS["clause_end"].split(rest)[0])
+            there = specific_places(_FORMS["clause_end"].split(rest)[0])
             anywhere = all(map(_FORMS["environment"].search, there))
-            yield DeniedCommand(_written(code[1]), more, there, anywhere=anywhere)
+            yield DeniedCommand(as_written(code[1]), more, there, anywhere=anywhere)
     for named in _FORMS["named"].finditer(statement):
         written = named["any"] or named["known"] or named["program"] or named["script"]
-        command, places = _written(written or named["other"]), _places(named["rest"])
+        written = written or named["simple"]
+        command, places = as_written(written or named["other"]), _places(named["rest"])
         if given := _FORMS["with"].match(named["rest"]):
             command = f"{command} {given['option']}"
         is_told = places or given or not named["program"]
+        more = named["simple"] is not None or not _FORMS["bare"].search(named[0] + named["rest"])
         if is_told and not _FORMS["others"].match(named["rest"].lstrip()):
             yield DeniedCommand(command, more, places)
 
 
-def _written(command: str) -> str:
+def as_written(command: str) -> str:
     """``command`` as a memory names it, in its usual spelling; "Helm upgrade" is helm's."""
     program, *rest = command.strip("` ").split()
     usual = as_usual(" ".join((program.casefold() if program.isalpha() else program, *rest)))
@@ -349,10 +381,10 @@ def _written(command: str) -> str:
 
 def _to_run(command: str) -> str:
     """``command`` without what only runs it: `bundle exec`, where no other runner is asked for."""
-    return next(plain_commands(_written(command)))
+    return next(plain_commands(as_written(command)))
 
 
-def _specific(rest: str) -> frozenset[str]:
+def specific_places(rest: str) -> frozenset[str]:
     """The places that ``rest`` names, but for those that may as well be something else."""
     return frozenset(filter(_FORMS["specific"].search, _places(rest)))
 

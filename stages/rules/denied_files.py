@@ -38,6 +38,8 @@ class PathPattern(Struct, frozen=True, dict=True):
         parts = [part for part in self.path.casefold().split("/") if part]
         plain = [part for part in parts if not _FORMS["wild"].search(part)]
         last = parts[-1] if parts else ""
+        if last.endswith(".*") and not _FORMS["wild"].search(last[:-2]):
+            return last[:-2]
         if "." in last and _FORMS["wild"].search(last):
             return "." + last.rpartition(".")[2]
         return plain[-1] if plain else ""
@@ -69,6 +71,8 @@ def files_against(text: str) -> Iterator[PathPattern]:
         path = found["path"].rstrip(".").removeprefix("./").lstrip("/")
         if _FORMS["is_extension"].fullmatch(path) and path != ".env":
             path = f"*{path}"
+        elif _FORMS["type_name"].fullmatch(path):
+            path = f"{path}.*"
         said = sentence_of(text, *found.span(), ends=_FORMS["sentence_end"])
         file = PathPattern(path, existing=_FORMS["already_there"].search(text, *said) is not None)
         wild = sum(1 for _ in _FORMS["wild"].finditer(path))
@@ -77,10 +81,13 @@ def files_against(text: str) -> Iterator[PathPattern]:
 
 
 def file_keys(paths: Sequence[str]) -> Iterator[str]:
-    """The keys that a denied file has which could be one of ``paths``: names and extensions."""
+    """The keys that a denied file has which could be one of ``paths``.
+
+    They are the names of file and folders, the file's without its extensions, and the extension.
+    """
     for path in paths:
         parts = path.casefold().split("/")
-        yield from parts
+        yield from (*parts, parts[-1].partition(".")[0])
         yield "." + parts[-1].rpartition(".")[2]
 
 

@@ -19,6 +19,7 @@ _FORMS, _WORDS = RULE_FORMS["values"]
 _CUES = NEGATIONS | _WORDS["cues"]
 _EVERYWHERE = RULE_FORMS["names"].words["everywhere"]
 _FLAGS = frozenset(("true", "false"))
+_SWITCHED = {"off": "false", "disabled": "false", "on": "true", "enabled": "true"}
 _NEWEST = frozenset(("latest", "next"))
 _MOST_WORDS = 3
 _PATH_END = regex(r"[./]")
@@ -53,7 +54,8 @@ class KeptValue(Struct, frozen=True, dict=True):
             yield from (f"file {place.key}" for place in self.places)
         else:
             yield f"set {squeezed(_PATH_END.split(self.key)[-1])}"
-            yield f"name {IDENTIFIER.findall(self.key)[-1].casefold()}"
+            name = IDENTIFIER.findall(self.key)[-1].casefold()
+            yield from (f"name {one}" for one in {name, name.replace("_", "-")})
 
     def is_lost_by(self, written: Written) -> bool:
         """Whether what is new changes it, where it is to stay."""
@@ -68,17 +70,16 @@ class KeptValue(Struct, frozen=True, dict=True):
         if self.kind == "not":
             key = self.key
             set_now, set_before = _values(key, written.added), _values(key, written.removed)
-            return _packed(self.value) in set_now and _packed(self.value) not in set_before
+            return packed(self.value) in set_now and packed(self.value) not in set_before
         return self._moves(written)
 
     def _goes(self, written: Written) -> bool:
-        kept = re.compile(rf"(?<![\w.]){re.escape(_packed(self.value))}(?!\w)")
-        if not written.removed or kept.search(_packed(written.added)):
+        kept = re.compile(rf"(?<![\w.]){re.escape(packed(self.value))}(?!\w)")
+        if not written.removed or kept.search(packed(written.added)):
             return False
         about = stems(written.path)
         return any(
-            kept.search(_packed(line))
-            and (not self.subject or self.subject & (about | stems(line)))
+            kept.search(packed(line)) and (not self.subject or self.subject & (about | stems(line)))
             for line in written.removed.split("\n")
         )
 
@@ -89,15 +90,16 @@ class KeptValue(Struct, frozen=True, dict=True):
         is_sure = self.sure and key == self.key
         if not is_sure and not any(_is_same(self.value, one) for one in before):
             added = []
-        new = {*added, *_values(self.key, "\n".join(written.commands))}.difference(before)
+        ran = chain.from_iterable(_values_passed(self.key, one) for one in written.commands)
+        new = {*added, *ran}.difference(before)
         return any(_is_another(self.value, value) for value in new)
 
     def _moves(self, written: Written) -> bool:
         key = _key_in(written, self.key)
         before, added = _values(key, written.removed), _values(key, written.added)
         is_sure = self.sure and key == self.key
-        ran = _values(self.key, "\n".join(written.commands))
-        new = (added if is_sure or before else []) + ran
+        ran = chain.from_iterable(_values_passed(self.key, one) for one in written.commands)
+        new = [*(added if is_sure or before else []), *ran]
         limit = self.value or next(iter(before), "")
         if not limit:
             return bool(new) and self.kind == "up" and not written.path
@@ -108,7 +110,7 @@ class KeptValue(Struct, frozen=True, dict=True):
         if self.kind == "any":
             return limit != value
         if before is None or after is None or before[2] != after[2]:
-            return self.kind != "under" and (value in _NEWEST if self.value else limit != value)
+            return value in _NEWEST if self.value else limit != value
         old, new = _numbers(before[1]), _numbers(after[1])
         if self.value:
             new = new[: len(old)]
@@ -139,7 +141,19 @@ def _values(key: str, code: str) -> list[str]:
     in_gemfile = r"(?<=[\"']),[ ]*(?=[\"'][~^>= ]*\d)"
     set_to = rf"(?:{is_set}\s*[\"']?[~^>=]*|{in_gemfile}[\"'][~^>= ]*)"
     found = re.findall(rf"{name}{set_to}([\w.-]+)", code, re.I)
+    found += re.findall(rf"(?m)^\s*{words}[ ]+[\"']?(v?\d[\w.-]*)", code, re.I)
     return [value.strip() for value in found]
+
+
+def _values_passed(key: str, command: str) -> Iterator[str]:
+    """What ``command`` sets ``key`` to: as in code, by a switch, or as a name with a value."""
+    yield from _values(key, command)
+    if _FORMS["updates"].match(command) and key.casefold() in command.casefold().split():
+        yield "latest"
+    words = r"[_-]?".join(map(re.escape, _FORMS["word"].findall(key)))
+    for switch in re.finditer(rf"(?<=\s--)(no-)?{words}(?=\s|\Z)(?!\s+[\w.])", command, re.I):
+        yield "false" if switch[1] else "true"
+    yield from re.findall(rf"[\s/\"']{words}[\"']?\s+--?value[=\s]\s*([\w.-]+)", command, re.I)
 
 
 def _numbers(amount: str) -> tuple[int, ...]:
@@ -147,21 +161,23 @@ def _numbers(amount: str) -> tuple[int, ...]:
 
 
 def _is_same(kept: str, value: str) -> bool:
-    return _packed(kept).casefold() == value.casefold()
+    return packed(kept).casefold() == value.casefold()
 
 
 def _is_another(kept: str, value: str) -> bool:
     """Whether ``value`` is of the kind of ``kept``, a number or not, and another one."""
-    kept = _packed(kept)
-    before, after = _FORMS["amount"].fullmatch(kept), _FORMS["amount"].fullmatch(value)
-    if before is None or after is None:
+    kept = packed(kept)
+    if value in _NEWEST and kept[:1].isdigit():
+        return True
+    before, after = _FORMS["amount"].fullmatch(kept), _FORMS["amount"].match(value)
+    if before is None or after is None or value[after.end() :][:1] not in {"", "-"}:
         is_flag = kept.casefold() in _FLAGS and value.casefold() in _FLAGS
         return is_flag and kept.casefold() != value.casefold()
     old, new = _numbers(before[1]), _numbers(after[1])
     return new[: len(old)] != old and (before[2] == after[2] or not (before[2] and after[2]))
 
 
-def _packed(code: str) -> str:
+def packed(code: str) -> str:
     """``code`` without quotes, and without blanks around "=" and ":"."""
     return _FORMS["space"].sub("", code)
 
@@ -190,7 +206,7 @@ def _staying(text: str, found: re.Match[str], *, is_told_later: bool) -> Iterato
         return
     places = _places(text, found.span("value" if what else 0))
     yield KeptValue("stay", "", value, places, subject)
-    key, is_set, setting = _packed(value).replace("=", ":", 1).partition(":")
+    key, is_set, setting = packed(value).replace("=", ":", 1).partition(":")
     if is_set and not what and (_is_code(key) or setting.casefold() in _FLAGS):
         yield KeptValue("keep", key.strip(), setting, places, subject)
 
@@ -213,9 +229,10 @@ def _settings(text: str) -> Iterator[KeptValue]:
         said = found.groupdict()
         key, subject = _named(said["what"] or said.get("other") or "")
         subject = _there(text, found) or subject
-        sure = _is_telling(key) or found["value"].casefold() in _FLAGS
+        value = _SWITCHED.get(found["value"].casefold(), found["value"])
+        sure = _is_telling(key) or value.casefold() in _FLAGS
         if key and (sure or said.get("stays") or said.get("other")):
-            yield KeptValue("keep", key, found["value"], _at(text, found), subject, sure)
+            yield KeptValue("keep", key, value, _at(text, found), subject, sure)
     for found in _FORMS["limit"].finditer(text):
         key, subject = _named(found["what"])
         sure = _is_telling(key)
@@ -224,6 +241,12 @@ def _settings(text: str) -> Iterator[KeptValue]:
             kind = "down" if found["least"] or found["short"] else kind
             subject = _there(text, found) or subject
             yield KeptValue(kind, key, found["value"], _at(text, found), subject, sure)
+    for found in _FORMS["version"].finditer(text):
+        kind = "under" if found["under"] else "keep"
+        key = (found["what"] or found["named"]).rstrip(".*")
+        if key.casefold() not in _WORDS["common_names"] and not _names_nothing([key]):
+            places = where_it_holds(text, found.span(), found.end("version"))[0]
+            yield KeptValue(kind, key, found["version"], places)
     for found in _FORMS["pinned_in"].finditer(text):
         place = PathPattern(found["file"], existing=False)
         yield KeptValue("keep", "", found["value"], (place,))

@@ -69,7 +69,9 @@ def unwrapped(words: Sequence[str]) -> Unwrapped:
 def sent_elsewhere(words: Sequence[str]) -> str:
     """The shell line that ``words`` run on another machine or in a container; ""."""
     found = _FORMS["elsewhere"].match(_joined(words))
-    return " ".join(words[found[0].count(" ") :]) if found else ""
+    rest = words[found[0].count(" ") :] if found else ()
+    is_quoted = rest[:1] and rest[0][:1] in {"'", '"'} and len(rest[0]) > 1
+    return rest[0] if is_quoted else " ".join(rest)
 
 
 def reads_shell(command: str) -> bool:

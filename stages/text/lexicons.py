@@ -60,6 +60,8 @@ def load_wordings(*files: Path) -> dict[str, Wording]:
         shared |= sections.pop("shared", _Section()).parts
     wordings: dict[str, Wording] = {}
     for file, sections in zip(files, loaded, strict=True):
+        if twice := wordings.keys() & sections:
+            raise BadLexicon(file, f"another file has {', '.join(sorted(twice))} as well")
         try:
             wordings |= {name: _wording(one, shared | one.parts) for name, one in sections.items()}
         except KeyError as error:

@@ -84,7 +84,17 @@ INNER = {
         "shell": {"text"},
         "actions": {"text", "language", "shell"},
         "rules": {"text", "language", "shell", "actions"},
-        "moments": {"text", "language", "statements", "injection", "actions", "rules"},
+        "code_rules": {"text", "language", "actions", "rules"},
+        "breaches": {"text", "language", "shell", "actions", "rules", "code_rules"},
+        "moments": {
+            "text",
+            "language",
+            "statements",
+            "injection",
+            "actions",
+            "rules",
+            "breaches",
+        },
         "": None,
     },
     "sinks": {

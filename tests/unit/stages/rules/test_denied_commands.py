@@ -2,8 +2,8 @@ import pytest
 
 from subcog.bus.values import Action
 from subcog.stages.actions.reading import read_action
+from subcog.stages.breaches.deed import Deed
 from subcog.stages.rules.claims import claims_of
-from subcog.stages.rules.deed import Deed
 from subcog.stages.rules.denied_commands import commands_against
 from tests.waiting import ends_soon
 

@@ -2,7 +2,7 @@ import pytest
 
 from subcog.bus.values import Action
 from subcog.stages.actions.reading import read_action
-from subcog.stages.rules.deed import Deed
+from subcog.stages.breaches.deed import Deed
 from subcog.stages.shell.wrappers import raw_words, unwrapped
 from tests.waiting import ends_soon
 

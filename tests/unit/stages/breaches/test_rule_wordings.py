@@ -2,24 +2,7 @@
 
 import pytest
 
-from subcog.bus.values import Action
-from subcog.stages.actions.reading import read_action
-from subcog.stages.rules.deed import Deed
-from subcog.stages.rules.stated import rules_of
-
-
-def deed(command="", path="", written="", replaced=""):
-    paths = (path,) if path else ()
-    action = Action(tool="a", paths=paths, command=command, written=written, replaced=replaced)
-    return Deed(read_action(action, tops=("/p",)))
-
-
-def breaks(rule, done):
-    """Whether it is broken; what breaks it has to be found by a key as well."""
-    found = done.breaks(rule)
-    assert not found or done.keys() & set(rules_of(rule).keys())
-    return found
-
+from tests.deeds import breaks, deed
 
 LEFT = "`gh release create` is done by the release workflow, never by hand."
 PUBLISH = "Only the release bot runs cargo publish."

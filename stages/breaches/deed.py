@@ -18,17 +18,23 @@ from ..actions.reading import (
     without_messages,
 )
 from ..actions.written import Written, replaced_by, without_comments
-from ..text.paths import concerns, way_out
-from .claims import RULE_FORMS
-from .denied_commands import (
+from ..code_rules.needed_kinds import NeededOfKind, kinds_in
+from ..code_rules.needed_names import NeededName
+from ..rules.claims import RULE_FORMS
+from ..rules.denied_commands import (
     CODE,
     NEEDED_FIRST,
     TRIES,
     DeniedCommand,
     command_keys,
 )
-from .denied_files import PathPattern, file_keys, files_written
-from .stated import rules_of
+from ..rules.denied_files import PathPattern, file_keys, files_written
+from ..rules.denied_options import option_keys
+from ..rules.kept_files import files_removed
+from ..rules.protected_places import works_of
+from ..rules.version_control import MESSAGE_KEY, REWRITE_KEY
+from ..text.paths import concerns, way_out
+from .stated import Rules, rules_of
 
 _FORMS = RULE_FORMS["actions"].forms
 
@@ -57,9 +63,18 @@ class Deed:
         self._commands = list(_in_place(action, self._changes))
         self._is_script = not action.commands
         self._ran = tuple(plain for _, ran, _ in self._commands for plain in ran)
+        ran = "\n".join(self._changes) if not action.path else ""
+        self._environments = {_environment(one) for one in _FORMS["environment_named"].findall(ran)}
+        self._messages, self._all = action.messages, action.commands
+        self._purpose = action.purpose
         self._edited = (action.path, *action.other_paths) if action.path else ()
         self._written = tuple(
             action.seen(path, where) for one, where in changes for path in files_written(one)
+        )
+        self._gone = tuple(
+            path if "://" in path else action.seen(path, where)
+            for one, where in changes
+            for path in files_removed(one)
         )
         self._is_new = not action.is_existing
         self._is_ordered = action.is_ordered
@@ -90,13 +105,18 @@ class Deed:
         """The keys that a rule has which this may break."""
         wrapped = (one for _, _, some in self._commands for one in some)
         heads = [key for one in (*self._ran, *wrapped) for key in command_keys(one)]
-        files = file_keys((*self._edited, *self._written))
+        files = file_keys((*self._edited, *self._written, *self._gone))
         return frozenset(
             (
                 *(f"run {head}" for head in heads),
                 *(f"file {key}" for key in files if key),
                 *(f"name {name}" for code in self._codes for name in code.names()),
                 *(key for code in self._codes for key in code.changes()),
+                *(f"kind {kind}" for code in self._codes for kind in kinds_in(code)),
+                *(f"option {key}" for one in self._ran for key in option_keys(one)),
+                *(f"work {work}" for one in self._changes for work in works_of(one)),
+                *((MESSAGE_KEY,) if self._messages else ()),
+                *((REWRITE_KEY,) if "git push" in "\n".join(self._changes) else ()),
             )
         )
 
@@ -106,11 +126,19 @@ class Deed:
 
     def breaks(self, text: str) -> bool:
         """Whether this breaks a rule that the memory ``text`` states by name."""
+        if self._is_in_another_environment(text):
+            return False
         rules = rules_of(text)
-        if any(map(self._changes_file, rules.files)):
-            return True
-        if any(kept.is_lost_by(code) for kept in rules.values for code in self._codes):
-            return True
+        return (
+            any(map(self._changes_file, rules.files))
+            or self._takes_away(rules)
+            or self._is_done_otherwise(rules)
+            or any(map(self._lacks, rules.needed))
+            or any(map(self._lacks, rules.of_kinds))
+            or self._does_what_is_denied(text, rules)
+        )
+
+    def _does_what_is_denied(self, text: str, rules: Rules) -> bool:
         is_shared = SHARED_PLACE.search(text) is not None
         is_for_ci = self._is_of_ci and _FORMS["by_hand"].search(text) is not None
         if not is_for_ci and any(self._runs(denied, is_shared) for denied in rules.commands):
@@ -122,6 +150,51 @@ class Deed:
             denied.is_used_by(code)
             for denied in rules.names
             for code in (self._in_files if denied.name in ran else self._codes)
+        )
+
+    def _lacks(self, needed: NeededName | NeededOfKind) -> bool:
+        """Whether what is new has what needs something, and not that."""
+        return any(map(needed.is_broken_by, self._codes))
+
+    def _takes_away(self, rules: Rules) -> bool:
+        """Whether this changes what is to stay as it is, or to be changed in two places."""
+        if any(kept.goes_with(path) for kept in rules.kept_files for path in self._gone):
+            return True
+        if any(kept.is_lost_by(code) for kept in rules.values for code in self._codes):
+            return True
+        codes = [code for code in self._codes if not DOCUMENT.search(code.path)]
+        if any(kept.is_lost_by(code) for kept in rules.code for code in codes):
+            return True
+        paths = (*self._edited, *self._written)
+        return any(
+            pair.is_parted_by(code, paths) for pair in rules.pairs for code in self._in_files
+        )
+
+    def _is_in_another_environment(self, text: str) -> bool:
+        """Whether it is run on staging, and ``text`` speaks of what is done on production."""
+        if not self._environments:
+            return False
+        meant = {_environment(found["on"]) for found in _FORMS["done_on"].finditer(text)}
+        return bool(meant) and meant.isdisjoint(self._environments)
+
+    def _is_done_otherwise(self, rules: Rules) -> bool:
+        """Whether options, places, messages or reviews are not as ``rules`` want them."""
+        return (
+            any(denied.is_given_to(one) for denied in rules.options for one in self._ran)
+            or self._changes_place(rules)
+            or self._commits_otherwise(rules)
+        )
+
+    def _commits_otherwise(self, rules: Rules) -> bool:
+        return any(form.is_broken_by(one) for form in rules.messages for one in self._messages) or (
+            any(one.is_broken_by(self._all, self._purpose) for one in rules.reviews)
+        )
+
+    def _changes_place(self, rules: Rules) -> bool:
+        return not self._is_script and any(
+            place.is_changed_by(whole.rpartition("\n")[2], whole)
+            for whole, _, _ in self._commands
+            for place in rules.places
         )
 
     def _runs(self, denied: DeniedCommand, is_shared: bool) -> bool:
@@ -152,6 +225,8 @@ class Deed:
             return True
         if denied.existing and self._is_new:
             return False
+        if denied.path.endswith(".*") and not (self._code.added or self._code.removed):
+            return False  # of a type that is to stay as it is only the comments change
         path = denied.path.casefold()
         return any(
             denied.holds(edited) or (self._is_ordered and path.endswith(f"/{edited.casefold()}"))
@@ -179,16 +254,23 @@ def _in_place(
 
     What is written into a script and changes something is among them.
     """
-    where = ""
+    where = branch = ""
     for command, folder in action.placed:
+        if switched := _FORMS["switches_to"].match(command):
+            branch = f"\n{switched['branch']}"
         if _FORMS["goes_to"].match(command):
             where = command
         elif command in changes:
             ordered = action.purpose if action.is_ordered else ""
-            yield f"{where}\n{folder}\n{ordered}\n{command}", *command_forms(command)
+            yield f"{where}\n{folder}\n{ordered}{branch}\n{command}", *command_forms(command)
     for command in script_commands(action.path, action.added):
         if not looks(command):
             yield f"{action.path}\n{command}", *command_forms(command)
+
+
+def _environment(name: str) -> str:
+    """The environment that is called ``name``: "prod" for "live"."""
+    return "prod" if name[0] in "pPlL" else "staging"
 
 
 def _is_harmless(said: str, command: str) -> bool:

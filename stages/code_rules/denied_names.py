@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..actions.written import FILLER, IDENTIFIER, TYPES, Written, squeezed, stems
-from .claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
-from .denied_files import IS_SCOPE, PathPattern, sentence_of, where_it_holds
+from ..rules.claims import NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
+from ..rules.denied_files import IS_SCOPE, PathPattern, sentence_of, where_it_holds
 
 _AGAINST, _CUES = RULE_FORMS["names_against"]
 _FORMS, _WORDS = RULE_FORMS["names"]
@@ -158,9 +158,14 @@ class DeniedName(Struct, frozen=True, dict=True):
             return re.compile(rf"(?<![\w$]){name}\(")
         if self.name.casefold() in TYPES:
             before = r"[:<|&]\s*|->\s*|\bas\s+" + ("" if self.name == "any" else r"|\w\s+")
+            if self.name.casefold() in {
+                "float",
+                "double",
+            }:  # "double total", after a bracket as well
+                before += r"|^\s*|[(,]\s*"
             family = rf"|(?<![\w$]){name.title()}[A-Z]\w*\("
             called = "" if self.name == "any" else rf"|(?<![\w.$-]){name}\("
-            return re.compile(rf"(?:{before}){name}(?![\w(-]){called}{family}")
+            return re.compile(rf"(?:{before}){name}(?![\w(-]){called}{family}", re.MULTILINE)
         is_plain_call = self.name.endswith("()") and name.isalpha() and name.islower()
         if not self.like_code or is_plain_call:  # "eval()" is no "model.eval()"
             return re.compile(rf"(?<![\w.$-]){name}{_CALLED}|^{name}{_CALLED_BARE}", re.MULTILINE)
@@ -300,6 +305,8 @@ def _denied(text: str, found: re.Match[str], form: Form) -> Iterator[DeniedName]
     in_path = IS_SCOPE.search(text, 0, found.start(group)) is not None
     for part in _parts(found[group], in_path):
         name = part.strip("` ").rstrip(".,;:")
+        if name.removesuffix("s").casefold() in TYPES:
+            name = name.removesuffix("s")  # "no floats"
         if len(name) <= _SHORTEST or (in_path and "/" in name):
             continue
         if name.casefold() in _WORDS["manners"]:
