@@ -83,10 +83,11 @@ def uses_told(text: str) -> Iterator[DeniedUse]:
     """The uses that the memory ``text`` tells harm of."""
     text = text[:READ_CHARS]
     asks = _FORMS["asks"].search(text) is not None
-    given = {one.name for name in ("given", "drops") for one in _of_form(name, text)}
-    for name, form in FORMS.items():
-        if asks or not form.asks:
-            yield from (one for one in _of_form(name, text) if one.beside or one.name not in given)
+    asked = (name for name, form in FORMS.items() if asks or not form.asks)
+    told = {name: list(_of_form(name, text)) for name in asked}
+    given = {one.name for name in ("given", "drops") for one in told.get(name, ())}
+    for some in told.values():
+        yield from (one for one in some if one.beside or one.name not in given)
     yield from _others(text)
     for found in _FORMS["such"].finditer(text):
         words = [part.strip("` ") for part in _FORMS["next_item"].split(found["list"])]
