@@ -27,44 +27,28 @@ class Form(NamedTuple):
     """What holds for a form of words.
 
     With ``asks`` the memory has to ask for something else. With ``is_plain`` a name need not look
-    like code, ``is_part`` and ``after_dot`` are as in ``DeniedUse``. With ``is_outside`` the places
-    that it names are those where the name is allowed, and there has to be one. With ``in_files`` no
-    command is meant. With ``is_limited`` what follows may limit it, and with ``has_subject`` the
-    action has to be about what the memory is about. With ``is_module`` it is the name of a module,
-    with ``is_named`` a capital is enough, and with ``is_beginning`` what begins with it is meant.
+    like code, ``is_part`` and ``after_dot`` are as in ``DeniedUse``. With ``is_limited`` what
+    follows may limit it, and with ``has_subject`` the action has to be about what the memory is
+    about. With ``is_named`` a capital is enough.
     """
 
     asks: bool = False
     is_plain: bool = False
     is_part: bool = False
     after_dot: bool = False
-    is_outside: bool = False
-    in_files: bool = False
     is_limited: bool = False
     has_subject: bool = False
-    is_module: bool = False
     is_named: bool = False
-    is_beginning: bool = False
 
 
 FORMS = {
     "bare": Form(after_dot=True, is_limited=True, has_subject=True),
     "harms": Form(asks=True, after_dot=True),
-    "bad": Form(asks=True, after_dot=True),
     "given": Form(after_dot=True),
-    "drops": Form(is_plain=True, after_dot=True),
     "gerund": Form(after_dot=True, is_named=True),
-    "pronoun": Form(is_plain=True),
     "not_this": Form(is_limited=True),
     "unused": Form(is_limited=True),
-    "only_for": Form(is_outside=True, is_plain=True, after_dot=True),
-    "outside": Form(is_outside=True, is_beginning=True),
-    "lives_in": Form(is_outside=True, is_named=True),
-    "imports": Form(is_plain=True, is_module=True),
     "of_module": Form(is_plain=True),
-    "reads": Form(in_files=True),
-    "only_may": Form(is_outside=True),
-    "only_here": Form(is_outside=True),
     "tried": Form(is_part=True, is_plain=True),
     "proposed": Form(is_part=True, is_plain=True),
 }
@@ -85,7 +69,7 @@ def uses_told(text: str) -> Iterator[DeniedUse]:
     asks = _FORMS["asks"].search(text) is not None
     asked = (name for name, form in FORMS.items() if asks or not form.asks)
     told = {name: list(_of_form(name, text)) for name in asked}
-    given = {one.name for name in ("given", "drops") for one in told.get(name, ())}
+    given = {one.name for one in told.get("given", ())}
     for some in told.values():
         yield from (one for one in some if one.beside or one.name not in given)
     yield from _others(text)
@@ -131,13 +115,11 @@ def _uses(told: _Told) -> Iterator[DeniedUse]:
     is_open = lacks or _is_without_arguments(text, end)
     if _FORMS["conditional"].match(text, end) and not is_open:
         return
-    if _FORMS["only"].match(text, end) and not form.is_outside:
+    if _FORMS["only"].match(text, end):
         return
     if form.is_part and not _FORMS["given_up"].search(text, end, end + _FAR):
         return
     places, allowed = _places(told)
-    if form.is_outside and not allowed:
-        return
     near = _near(told)
     topic = _topic(told)
     if not (places or topic) and form.is_limited:
@@ -159,16 +141,13 @@ def _uses(told: _Told) -> Iterator[DeniedUse]:
                 unless=frozenset(_heads(name, instead)),
                 is_part=form.is_part,
                 after_dot=form.after_dot,
-                in_files=form.in_files or form.is_outside or is_plain,
+                in_files=is_plain,
             )
 
 
 def _names(told: _Told) -> Iterator[str]:
     """What is named, as it stands in code; "" for a word that is no name."""
     names = told.found["names"]
-    if told.form.is_module:
-        yield names.strip("`")
-        return
     for part in _FORMS["separator"].split(names):
         name = _FORMS["adjective"].sub("", part.strip()).rstrip(".,;:")
         yield from _spellings(name, told)
@@ -201,7 +180,7 @@ def _with_gaps(name: str, form: Form) -> str:
     """The name with gaps for what only is an example: "prisma.boat.create"."""
     if form.has_subject and name.count(".") > 1:
         return _FORMS["between_dots"].sub(".*.", name)
-    return f"{name}*" if form.is_beginning and name[-1].isalnum() else name
+    return name
 
 
 def _is_without_arguments(text: str, end: int) -> bool:
@@ -210,14 +189,9 @@ def _is_without_arguments(text: str, end: int) -> bool:
 
 def _places(told: _Told) -> tuple[tuple[PathPattern, ...], tuple[PathPattern, ...]]:
     """Where the rule holds, and where it does not."""
-    text, found, form = told
+    text, found, _ = told
     span = found.span("names")
-    within, allowed = where_it_holds(text, span, span[1], outside=form.is_outside)
-    if where := (found.groupdict().get("where") or "").strip("`."):
-        here = PathPattern(f"*{where}*" if "/" not in where else where, existing=False)
-        return (), (*allowed, *within, here)
-    if form.is_outside:
-        return (), (*within, *allowed)
+    within, allowed = where_it_holds(text, span, span[1])
     within, allowed = narrowed(text, span[1], within, allowed)
     return within or layers(text, span[1]), allowed
 

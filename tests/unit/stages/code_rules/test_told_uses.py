@@ -11,17 +11,12 @@ ZONE = "`Time.now` gives the server's zone. Use `Time.current`."
 HOOKS = "update_all and delete_all skip the callbacks on Invoice. Loop with update!."
 FAKE = "`vi.stubTimers()` hangs the pg suite. Use `vi.stubTimers({ keep: ['nextTick'] })`."
 AUDIT = "upsertAll with returning drops the audit rows."
-LIMIT = "findInBatches ignores your `.limit`."
 PAY = "Calling PaymentGateway from a controller booked orders twice."
 S3 = "Nothing calls S3Client directly, storage/ wraps it."
 TOAST = "Toast.makeText isn't used, it looks alien."
 TIMEOUTS = "Net::FTP, open-uri and RestClient are not ok: no timeouts."
-PANIC = "unwrap is for tests only: tests/ and benches/."
-RELAY = "Direct `producer.send` only lives inside relay."
-JDBC = "reviewers bounce any jdbc.query outside src/dao"
 SOURCES = "only `base_` models may call source()"
 STAGING = "dbt: source() in models/base only."
-ENVIRONMENT = "Nobody reads os.Getenv elsewhere, config/config.go does."
 SPLIT = "Moved sessions to Dynamo tables in June, rolled back after a week."
 OLD_WEB = "No Array.at(), structuredClone, replaceAll: the kiosk has Chrome 84."
 EDGE = "services/edge must stay tiny: no pandas, no full scipy stack."
@@ -43,7 +38,6 @@ INDEX = "A plain create index blocked the desk, always CONCURRENTLY."
         (HOOKS, "app/a.rb", "Invoice.update_all(y: 2)", "Comment.update_all(y: 2)"),
         (FAKE, "a.test.ts", "vi.stubTimers()", "vi.stubTimers({ keep: ['nextTick'] })"),
         (AUDIT, "app/a.rb", "Order.upsertAll(rows, returning: 1)", "Order.upsertAll(rows)"),
-        (LIMIT, "a.rb", "x.limit(5).findInBatches", "x.findInBatches"),
         (PAY, "a/OrderController.java", "paymentGateway.charge(x);", "events.add(x);"),
         ("Ids come from ids.next(). Not uuid.uuid4().", "a.py", "uuid.uuid4()", "ids.next()"),
         (TOAST, "a.kt", "Toast.makeText(c, t, 1)", "Snackbar.make(c, t, 1)"),
@@ -77,12 +71,8 @@ def test_a_name_in_code_breaks_a_rule_and_its_replacement_does_not(rule, path, b
     [
         (SQL, "await db.session.execute(q)", "src/handlers/order.py", "src/repositories/order.py"),
         (S3, "new S3Client({})", "src/a.ts", "storage/s3.ts"),
-        (PANIC, "x.unwrap()", "src/a.rs", "tests/a.rs"),
-        (RELAY, "producer.send(r)", "orders/a.kt", "relay/a.kt"),
-        (JDBC, "jdbc.query(q)", "src/web/A.java", "src/dao/A.java"),
         (SOURCES, "{{ source('a', 'b') }}", "models/marts/m.sql", "models/base/base_m.sql"),
         (STAGING, "{{ source('a', 'b') }}", "models/marts/m.sql", "models/base/m.sql"),
-        (ENVIRONMENT, 'os.Getenv("K")', "api/a.go", "config/config.go"),
         (EDGE, "pandas==2.2", "services/edge/requirements.txt", "services/batch/requirements.txt"),
         (STATIC, "import { db } from '@acme/db'", "apps/site/a.ts", "apps/api/a.ts"),
         ("dao/* never commit or rollback.", "s.commit()", "dao/a.py", "services/a.py"),
