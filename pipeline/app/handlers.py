@@ -167,7 +167,8 @@ class Handlers:
         await self.refresh_instructions(event.place, event.client)
         instructed = self._instructed(event.place, event.client)
         about = Background(facts, told, self._app.code, self._app.learned, instructed)
-        stage = self._moment(greet, settings, catalogue=self._app.archive, about=about)
+        archive = self._app.archive
+        stage = self._moment(greet, settings, recall=archive, catalogue=archive, about=about)
         return await stage(event)
 
     async def _consolidate(self, event: SessionReviewed) -> None:
