@@ -74,8 +74,8 @@ def _is_for_development(written: Written) -> bool:
 def kinds_against(text: str) -> Iterator[NewDependency | LoggedData]:
     """The kinds of things that the memory ``text`` speaks against."""
     text = text[:READ_CHARS]
-    for found in _FORMS["dependency"].finditer(text):
-        yield _dependency(text, found)
+    for form in (_FORMS["dependency"], _FORMS["asked_before"]):
+        yield from (_dependency(text, found) for found in form.finditer(text))
     if _FORMS["logs"].search(text) and (parts := _logged(text)):
         yield LoggedData(parts)
 

@@ -50,8 +50,7 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     environment. With ``lacking``, it is denied
     where that option, variable or runner is missing. Where one of those is named that are
     ``spared``, it is not denied. With ``limited`` it is denied where that option is more than
-    ``most``, with ``argued`` where it has more arguments. A ``command`` that ends with a slash is
-    each script of that folder.
+    ``most``. A ``command`` that ends with a slash is each script of that folder.
     """
 
     command: str
@@ -62,7 +61,6 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     anywhere: bool = False
     limited: str = ""
     most: float = 0.0
-    argued: bool = False
 
     @property
     def _is_folder(self) -> bool:
@@ -110,8 +108,6 @@ class DeniedCommand(Struct, frozen=True, dict=True):
     def _is_in(self, run: Invocation) -> bool:
         if self._is_folder:
             return self._holds(run.script)
-        if self.argued and len(run.words) - len(run.values) <= len(self._denied.words):
-            return False
         return follows(self._denied.words, run) and all(map(run.has, self._denied.options))
 
     def _holds(self, script: str) -> bool:

@@ -1,4 +1,4 @@
-"""The options that a memory speaks against or asks for, and what it wants to be asked about."""
+"""The options that a memory speaks against or asks for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from .denied_commands import (
 from .protected_places import places_named
 
 _FORMS, _WORDS = RULE_FORMS["options"]
-_ADDS = RULE_FORMS["adds"].words
 
 
 class DeniedOption(Struct, frozen=True):
@@ -91,7 +90,6 @@ def commands_by_option(text: str) -> Iterator[DeniedCommand]:
     yield from _always(text)
     yield from _always_given(text)
     yield from _listed(text)
-    yield from _asked_about(text)
     if not _FORMS["resolved"].match(text):
         yield from _harmful(text)
 
@@ -162,15 +160,3 @@ def _listed(text: str) -> Iterator[DeniedCommand]:
         for one in found["list"].split(",") if is_of_docker else ():
             for program in ("docker compose", "docker"):
                 yield DeniedCommand(f"{program} {one.strip().removeprefix('or ')}", True)
-
-
-def _asked_about(text: str) -> Iterator[DeniedCommand]:
-    """What adds a dependency, where somebody has to be asked before."""
-    for found in _FORMS["dependency"].finditer(text):
-        named = (found["asked"] or found["new"] or found["none"] or found["denied"]).casefold()
-        ecosystem = _FORMS["ecosystem"].search(f"{named} ")
-        adds = _ADDS.get(ecosystem["kind"], ()) if ecosystem else _ADDS["any"]
-        development = _WORDS["development"] if "runtime" in named else frozenset[str]()
-        for added in sorted(adds):
-            spared = development | _WORDS["own"]
-            yield DeniedCommand(added.replace(":", " "), True, spared=spared, argued=True)
