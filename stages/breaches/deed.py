@@ -31,6 +31,7 @@ from ..rules.denied_commands import (
 from ..rules.denied_files import PathPattern, file_keys, files_written
 from ..rules.denied_options import option_keys
 from ..rules.kept_files import files_removed
+from ..rules.named_places import environments_in
 from ..rules.protected_places import works_of
 from ..rules.version_control import MESSAGE_KEY, REWRITE_KEY
 from ..text.paths import concerns, way_out
@@ -63,8 +64,8 @@ class Deed:
         self._commands = list(_in_place(action, self._changes))
         self._is_script = not action.commands
         self._ran = tuple(plain for _, ran, _ in self._commands for plain in ran)
-        ran = "\n".join(self._changes) if not action.path else ""
-        self._environments = {_environment(one) for one in _FORMS["environment_named"].findall(ran)}
+        ran = "\n".join(self._changes)
+        self._environments = environments_in(ran) if not action.path else frozenset[str]()
         self._messages, self._all = action.messages, action.commands
         self._purpose = action.purpose
         self._edited = (action.path, *action.other_paths) if action.path else ()
@@ -126,9 +127,9 @@ class Deed:
 
     def breaks(self, text: str) -> bool:
         """Whether this breaks a rule that the memory ``text`` states by name."""
-        if self._is_in_another_environment(text):
-            return False
         rules = rules_of(text)
+        if self._is_elsewhere(rules):
+            return False
         return (
             any(map(self._changes_file, rules.files))
             or self._takes_away(rules)
@@ -170,12 +171,11 @@ class Deed:
             pair.is_parted_by(code, paths) for pair in rules.pairs for code in self._in_files
         )
 
-    def _is_in_another_environment(self, text: str) -> bool:
-        """Whether it is run on staging, and ``text`` speaks of what is done on production."""
-        if not self._environments:
+    def _is_elsewhere(self, rules: Rules) -> bool:
+        """Whether it is run on staging, say, and ``rules`` are on what is done on production."""
+        if not (rules.environments and self._environments):
             return False
-        meant = {_environment(found["on"]) for found in _FORMS["done_on"].finditer(text)}
-        return bool(meant) and meant.isdisjoint(self._environments)
+        return rules.environments.isdisjoint(self._environments)
 
     def _is_done_otherwise(self, rules: Rules) -> bool:
         """Whether options, places, messages or reviews are not as ``rules`` want them."""
@@ -266,11 +266,6 @@ def _in_place(
     for command in script_commands(action.path, action.added):
         if not looks(command):
             yield f"{action.path}\n{command}", *command_forms(command)
-
-
-def _environment(name: str) -> str:
-    """The environment that is called ``name``: "prod" for "live"."""
-    return "prod" if name[0] in "pPlL" else "staging"
 
 
 def _is_harmless(said: str, command: str) -> bool:

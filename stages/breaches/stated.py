@@ -29,6 +29,7 @@ from ..rules.denied_options import DeniedOption, commands_by_option, options_aga
 from ..rules.kept_code import KeptCode, KeptNumber, code_kept
 from ..rules.kept_files import KeptFile, PairedFiles, files_kept, pairs_in
 from ..rules.kept_values import KeptValue, values_kept
+from ..rules.named_places import environments_of
 from ..rules.protected_places import ProtectedPlace, places_protected
 from ..rules.version_control import (
     MESSAGE_KEY,
@@ -52,8 +53,9 @@ DeniedThing = DeniedName | DeniedUse | LoggedData | NewDependency
 
 
 class Rules(Struct, frozen=True):
-    """What a memory says is not to be done."""
+    """What a memory says is not to be done; with ``environments`` only there, by commands."""
 
+    environments: frozenset[str] = frozenset()
     commands: tuple[DeniedCommand, ...] = ()
     files: tuple[PathPattern, ...] = ()
     names: tuple[DeniedThing, ...] = ()
@@ -101,6 +103,7 @@ def rules_of(text: str) -> Rules:
     names = (one for one in told if one.name not in careful)
     values = tuple(dict.fromkeys(values_kept(text)))
     return Rules(
+        environments=environments_of(text),
         commands=tuple(dict.fromkeys(_commands(text))),
         files=files,
         names=tuple(dict.fromkeys((*names, *kinds_against(text)))),

@@ -14,6 +14,7 @@ from ...config.patterns import regex
 from ..actions.reading import as_usual, plain_commands
 from ..shell.invocations import Invocation, follows, invocation_of
 from .claims import AGAINST, NEGATIONS, READ_CHARS, RULE_FORMS, cues_in
+from .named_places import is_named
 
 _FORMS, _WORDS = RULE_FORMS["commands"]
 
@@ -36,9 +37,6 @@ _SHORT_VALUE = regex(r"(?<!\S)(-([A-Za-z]) ([^\s-]\S*))")
 _PYTHON3 = regex(r"\Apython3(?= \S)")
 _SHORTEST_PART = 6
 """So long is an option at least that a longer one may stand for: ``--selector``."""
-
-_SAME_ENVIRONMENT = dict.fromkeys(("prod", "production", "prd"), "(?:prod(?:uction)?|prd)")
-_SAME_ENVIRONMENT |= dict.fromkeys(("staging", "stage", "stg"), "(?:staging|stage|stg)")
 
 _SAME_OPTIONS = {"--select": ("--models", "-m")}
 
@@ -136,27 +134,6 @@ class DeniedCommand(Struct, frozen=True, dict=True):
         if not self.places or any(is_named(place, said) for place in self.places):
             return True
         return self.anywhere and not _FORMS["environments"].search(beside)
-
-
-def is_named(place: str, said: str) -> bool:
-    """Whether ``said`` names ``place``: "values-prod.yaml" names prod, "fix/main-menu" not main."""
-    name = re.escape(place.rstrip("/")).replace(r"\*", r"[\w./-]*")
-    if _FORMS["environment"].search(place):
-        name = _SAME_ENVIRONMENT.get(place, name)
-        name = rf"(?<![^\W_]){name}(?![^\W_])"
-    else:
-        before = r"(?<![\w/-])" if place[-1] == "*" and "/" not in place else r"(?<![\w-])"
-        name = f"{before}{name}{_ends(place)}"
-    return re.search(name, said, re.IGNORECASE) is not None
-
-
-def _ends(place: str) -> str:
-    """What may not follow ``place``: no other place is named like "billing-worker-1"."""
-    if place[-1] == "/":
-        return r"(?:/|(?=\s*(?:\n|\Z)))"
-    if place[-1] == "*":
-        return ""
-    return r"(?!\w)" if re.search(r"\w[/_-]\w", place) else r"(?![\w-])"
 
 
 def command_keys(command: str) -> Iterator[str]:

@@ -15,9 +15,9 @@ from .denied_commands import (
     TRIES,
     DeniedCommand,
     as_written,
-    is_named,
     specific_places,
 )
+from .named_places import is_named
 from .protected_places import places_named
 
 _FORMS, _WORDS = RULE_FORMS["options"]

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from .claims import READ_CHARS, RULE_FORMS
-from .denied_commands import CODE, TRIES, is_named
+from .denied_commands import CODE, TRIES
+from .named_places import is_named
 
 _FORMS = RULE_FORMS["protected"].forms
 _DONE_BY, _CALLED = RULE_FORMS["works"]

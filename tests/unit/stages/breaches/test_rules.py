@@ -1055,7 +1055,7 @@ def test_every_form_and_every_list_of_words_is_used():
     )
     modules = (path for folder in folders for path in folder.glob("*.py"))
     source = "\n".join(path.read_text("utf-8") for path in modules)
-    asked = set(re.findall(r'_(?:FORMS|WORDS|SHELL|COMMITS|BRANCHES)\["(\w+)"\]', source))
+    asked = set(re.findall(r'_(?:FORMS|WORDS|SHELL|COMMITS|BRANCHES|ENVIRONMENTS)\["(\w+)"\]', source))
     tried = RULE_FORMS["names_against"]
     whole = [RULE_FORMS[name] for name in WHOLE]
     held = {
