@@ -49,7 +49,6 @@ from .visits import PagePort, Refused, Visit
 
 PER_PAGE = 50
 MAX_FOUND = 100
-_SEARCH = ("query", "limit", "thorough")
 MAX_LISTED = 1000
 MAX_SESSIONS = 300
 SHOWN_ENTRIES = 50
@@ -142,8 +141,8 @@ class Screens:
 
     async def _found(self, visit: Visit, asked: Asked, *, thorough: bool) -> list[Listing]:
         """What a search finds, in its order, of what the other filters let through."""
-        given = asked.params() | {"query": asked.q, "limit": MAX_FOUND, "thorough": thorough}
-        filters = {name: given.pop(name) for name in [*given] if name not in _SEARCH}
+        given: dict[str, object] = {"query": asked.q, "limit": MAX_FOUND, "thorough": thorough}
+        filters = asked.params()
         if "namespace" in filters:
             given["namespace"] = filters.pop("namespace")
         found = (await self._ask(visit, "recall", RecallResult, **given)).memories

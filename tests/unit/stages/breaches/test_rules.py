@@ -3,33 +3,20 @@ from pathlib import Path
 
 import pytest
 
-from subcog.bus.values import Action
 from subcog.stages.actions import orders
 from subcog.stages.actions.orders import read_order
-from subcog.stages.actions.reading import SHELL_FORMS, read_action
+from subcog.stages.actions.reading import SHELL_FORMS
 from subcog.stages.breaches import stated
 from subcog.stages.breaches.deed import Deed
 from subcog.stages.breaches.stated import rules_of
 from subcog.stages.code_rules import denied_names, told_uses
 from subcog.stages.rules import denied_commands
 from subcog.stages.rules.claims import RULE_FORMS
+from tests.deeds import breaks, deed
 from tests.waiting import ends_soon
 
 SEED = "`make seed` wipes the local database"
 RANDOM = "pytest needs -p no:randomly here, the fixtures depend on order"
-
-
-def deed(command="", path="", written="", replaced=""):
-    paths = (path,) if path else ()
-    action = Action(tool="a", paths=paths, command=command, written=written, replaced=replaced)
-    return Deed(read_action(action))
-
-
-def breaks(rule, done):
-    """Whether it is broken; what breaks it has to be found by a key as well."""
-    found = done.breaks(rule)
-    assert not found or done.keys() & set(rules_of(rule).keys())
-    return found
 
 
 @pytest.mark.parametrize(
@@ -1055,7 +1042,9 @@ def test_every_form_and_every_list_of_words_is_used():
     )
     modules = (path for folder in folders for path in folder.glob("*.py"))
     source = "\n".join(path.read_text("utf-8") for path in modules)
-    asked = set(re.findall(r'_(?:FORMS|WORDS|SHELL|COMMITS|BRANCHES|ENVIRONMENTS)\["(\w+)"\]', source))
+    asked = set(
+        re.findall(r'_(?:FORMS|WORDS|SHELL|COMMITS|BRANCHES|ENVIRONMENTS)\["(\w+)"\]', source)
+    )
     tried = RULE_FORMS["names_against"]
     whole = [RULE_FORMS[name] for name in WHOLE]
     held = {
