@@ -12,7 +12,7 @@ from ..actions.written import LOG_CALL, NEW_DEPENDENCY, Written
 from ..rules.claims import READ_CHARS, RULE_FORMS
 from ..rules.denied_files import PathPattern, sentence_of
 
-_FORMS, _WORDS = RULE_FORMS["kinds"]
+_FORMS = RULE_FORMS["kinds"].forms
 _FEWEST_KINDS = 2
 _SAYS, _PARTS = RULE_FORMS["data"]
 _MANAGERS = RULE_FORMS["managers"].words

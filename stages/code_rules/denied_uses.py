@@ -13,7 +13,7 @@ from ..actions.written import IDENTIFIER, Written, squeezed, stems
 from ..rules.claims import RULE_FORMS
 from ..rules.denied_files import PathPattern
 
-_FORMS, _WORDS = RULE_FORMS["uses"]
+_WORDS = RULE_FORMS["uses"].words
 _PIECE = regex(r"\.{3}|…|\w+|\s+|\*|[\"']|.")
 _ARGUMENTS = regex(r"\(([^()]*)\)\Z")
 _LITERAL_ARGUMENTS = regex(r"[\"'\d={]")
@@ -23,18 +23,17 @@ _CAMEL = regex(r"(?<=[a-z\d])(?=[A-Z])")
 _GAP = r"[^\n]{0,80}?"
 _STATEMENT = regex(r"[A-Z]{2,}(?:(?: |\.{3}|…)+[A-Z]{2,})*")
 _PACKAGE_JOINTS = regex(r"[^a-z0-9]+")
-_SHORTEST_PART = 4
 
 
 class DeniedUse(Struct, frozen=True, dict=True):
     """A name in code that is not to be used where it is not ``allowed``, and within ``places``.
 
-    With ``subject`` one of these beginnings of words has to be in what is written, and with
-    ``topic`` one of those, of ``context`` all; with ``near`` in
-    the statement, as has ``beside``, but not ``lacking``; and none of ``unless`` anywhere. With
-    ``is_part`` what has the name as a part is meant as well: a package, a class. With ``after_dot``
-    a method of that name is meant too, with ``in_files`` no command, and with ``is_library`` only
-    what is imported or installed. With ``is_quoted`` it may stand in a string.
+    ``subject``, ``topic``, ``context`` and ``near`` are beginnings of words. One of ``subject``,
+    one of ``topic`` and all of ``context`` have to be in what is written, and nothing of
+    ``unless``; one of ``near``, and ``beside``, in the statement itself, which must not have
+    ``lacking``. With ``is_part`` a package or class that has the name as a part is meant as well,
+    with ``after_dot`` a method of that name, with ``in_files`` no command, and with
+    ``is_library`` only what is imported or installed. With ``is_quoted`` it may stand in a string.
     """
 
     name: str

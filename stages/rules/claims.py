@@ -43,10 +43,6 @@ class Claims(Struct, frozen=True):
     asked: frozenset[str]
     neutral: frozenset[str]
 
-    @property
-    def terms(self) -> frozenset[str]:
-        return self.against | self.before | self.asked | self.neutral
-
 
 def terms(text: str) -> set[str]:
     """Words, identifiers, paths and flags of ``text``, folded, each also by its parts."""
