@@ -263,8 +263,10 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
     that what it says is no more is superseded. ``own_namespace``: the user named the namespace, so
     that a memory with this text moves to it. ``brings_back`` is a memory that was forgotten and is
-    taken back by this one, which has the summary and the anchors that it had. ``before`` are
-    the scopes that its project had earlier: what was forgotten in them is not kept unasked.
+    taken back by this one, which has the summary and the anchors that it had. ``questions`` are
+    those that it answers; None leaves a revised memory those that it has, if its text stays the
+    same. ``before`` are the scopes that its project had earlier: what was forgotten in them is not
+    kept unasked.
     ``made_from`` is the version of ``revises`` that a revision was made from; where its text,
     namespace or tags have changed since, the revision is declined. None: it is written whatever it
     finds.
@@ -290,6 +292,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     brings_back: str = ""
     summary: str = ""
     anchors: tuple[Anchor, ...] = ()
+    questions: tuple[str, ...] | None = None
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):
@@ -299,6 +302,7 @@ class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):
     namespace: str
     tags: tuple[str, ...]
     content: str
+    questions: tuple[str, ...] | None = None
 
 
 class StoreRequested(Event, frozen=True, kw_only=True, tag="store.requested"):
@@ -309,6 +313,7 @@ class StoreRequested(Event, frozen=True, kw_only=True, tag="store.requested"):
     tags: tuple[str, ...]
     content: CleanText
     summary: CleanText
+    questions: tuple[str, ...] | None = None
 
 
 class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):

@@ -37,6 +37,7 @@ class MemoryResult(MemoryHead, frozen=True, kw_only=True):
     """``get``, ``expire`` and ``restore``, and ``supersede`` by an id: a memory as it is now.
 
     ``contradicted_by`` is a newer one that holds and contradicts it; only ``get`` looks for that.
+    ``questions`` are some that it answers, by which it is found.
     """
 
     summary: str
@@ -46,6 +47,7 @@ class MemoryResult(MemoryHead, frozen=True, kw_only=True):
     confidence: float
     updated_at: datetime
     provenance: dict[str, str]
+    questions: tuple[str, ...] = ()
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     supersedes: str | None = None

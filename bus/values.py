@@ -29,6 +29,10 @@ NAMESPACES: tuple[str, ...] = (
     "tasks",
 )
 
+MOST_QUESTIONS = 3
+MAX_QUESTION_CHARS = 200
+"""So many questions a memory is found by, of so many characters each."""
+
 FAILED_COMMAND = "failed-command"
 """The tag of the record of a command that failed, and of what worked instead."""
 
@@ -139,7 +143,8 @@ class Memory(Value, frozen=True, kw_only=True):
 
     ``sources`` are the captures besides the first that said the same. ``contradicts`` is a memory
     that seems to say otherwise; somebody should decide which of the two holds. ``anchors`` is where
-    the code was that it names.
+    the code was that it names. ``questions`` are some that it answers, as whoever kept it expects
+    them in other words than its own: it is found by them, and nobody is shown them unasked.
     """
 
     id: str
@@ -161,6 +166,7 @@ class Memory(Value, frozen=True, kw_only=True):
     sources: tuple[Provenance, ...] = ()
     content_hash: str = ""
     anchors: tuple[Anchor, ...] = ()
+    questions: tuple[str, ...] = ()
 
     @property
     def is_asked_for(self) -> bool:

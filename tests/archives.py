@@ -69,6 +69,7 @@ class Bench:
             tags=tags,
             content=CleanText(text),
             summary=CleanText(text[:80]),
+            questions=request.questions,
         )
 
     async def keep(self, text: str, **fields: object):

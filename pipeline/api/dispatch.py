@@ -124,6 +124,7 @@ class Calls:
             scope=scope_of(params.scope, place),
             namespace=params.namespace,
             tags=params.tags,
+            questions=params.questions,
             confidence_percent=round(params.confidence * 100),
             # Over MCP the agent writes, and not the user.
             own_words=params.hook == "cli",

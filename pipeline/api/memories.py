@@ -141,8 +141,10 @@ class MemoryCalls:
     # --- change ----------------------------------------------------------------------------------
 
     async def update(self, params: UpdateParams, place: Place) -> CaptureResult:
-        if params.text is None and params.namespace is None and params.tags is None:
-            raise CallRefused("nothing to update: give a text, a namespace or tags")
+        if all(
+            one is None for one in (params.text, params.namespace, params.tags, params.questions)
+        ):
+            raise CallRefused("nothing to update: give a text, a namespace, tags or questions")
         old = await self._memory(params.id, place)
         request = CaptureRequested(
             trace=self._app.new_id(),
@@ -151,6 +153,7 @@ class MemoryCalls:
             scope=old.scope,
             namespace=params.namespace or old.namespace,
             tags=old.tags if params.tags is None else params.tags,
+            questions=params.questions,
             confidence_percent=old.confidence_percent,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             revises=old.id,
@@ -189,6 +192,7 @@ class MemoryCalls:
             scope=old.scope,
             namespace=old.namespace,
             tags=old.tags,
+            questions=params.questions,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             supersedes=old.id,
             root=place.root,
@@ -395,6 +399,7 @@ def _filter(params: ListParams, authors: Sequence[str] | None, session: str | No
         voted=not params.unreviewed,
         unused=params.unused,
         contradicting=params.contradicting,
+        without_questions=params.without_questions,
         since=params.since,
         until=params.until,
     )

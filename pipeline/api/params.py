@@ -57,6 +57,7 @@ class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     text: str
     namespace: str | None = None
     tags: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     scope: Literal["project", "user", "org"] = "project"
     confidence: float = 1.0
     hook: str = "cli"
@@ -118,7 +119,7 @@ class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``update``: what is None stays as it is.
+    """``update``: what is None stays as it is; questions only as long as the text does.
 
     ``version`` is the one that the client read: where what it says was changed since, it is told.
     """
@@ -127,6 +128,7 @@ class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str | None = None
     namespace: str | None = None
     tags: tuple[str, ...] | None = None
+    questions: tuple[str, ...] | None = None
     version: int | None = None
     hook: str = "cli"
 
@@ -141,6 +143,7 @@ class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=T
     old: str
     new: str | None = None
     text: str | None = None
+    questions: tuple[str, ...] = ()
     hook: str = "cli"
 
 
@@ -188,6 +191,7 @@ class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unreviewed: bool = False
     unused: bool = False
     contradicting: bool = False
+    without_questions: bool = False
     since: Annotated[datetime, Meta(tz=True)] | None = None
     until: Annotated[datetime, Meta(tz=True)] | None = None
 

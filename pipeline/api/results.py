@@ -156,6 +156,7 @@ def _whole(memory: Memory) -> dict[str, Any]:
         "summary": memory.summary,
         "scope": str(memory.scope),
         "tags": memory.tags,
+        "questions": memory.questions,
         "version": memory.version,
         "confidence": memory.confidence_percent / 100,
         "updated_at": memory.updated_at,

@@ -85,7 +85,9 @@ class Journal:
         if what == "forget":
             self._drop(before.id)
         if is_final:
-            before = replace(before, content="", content_hash="", summary="", tags=(), anchors=())
+            before = replace(
+                before, content="", content_hash="", summary="", tags=(), anchors=(), questions=()
+            )
         change = Change(at or self._clock(), what, before, made, command, is_final)
         self._changes.append(change)
         self._chars += len(before.content)
@@ -207,6 +209,7 @@ class UndoCalls:
             brings_back=memory.id,
             summary=memory.summary,
             anchors=memory.anchors,
+            questions=memory.questions,
         )
         kept = (await capture_durably(self._app, request, within_s=_CHANGE_S)).kept
         if kept.memory_id is None:

@@ -283,6 +283,7 @@ class Consolidation:
             before=event.place.before,
             namespace=found.namespace,
             tags=(AUTO_CAPTURED, TAG),
+            questions=found.questions,
             explicit=False,
             provenance=Provenance(
                 hook="SessionEnd",

@@ -32,7 +32,7 @@ from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
 from ..cli.wording import local_time, memories
-from .memory import namespace_option, show_capture
+from .memory import namespace_option, question_option, show_capture
 from .shared import (
     by,
     call,
@@ -59,19 +59,26 @@ _MEMORY = regex(r"(?:subcog://memory/)?(?:mem_[0-9a-z]+|01[0-9a-hjkmnp-tv-z]{2,2
 @click.argument("text", required=False)
 @namespace_option("The new kind.")
 @click.option("--tags", help="Comma-separated; they replace its tags.")
+@question_option(" They replace those that it has.")
 @daemon_options
 def update_command(
-    memory_id: str, text: str | None, namespace: str | None, tags: str | None
+    memory_id: str,
+    text: str | None,
+    namespace: str | None,
+    tags: str | None,
+    questions: tuple[str, ...],
 ) -> None:
-    """Change the text, the namespace or the tags of a memory.
+    """Change the text, the namespace, the tags or the questions of a memory.
 
-    With - as TEXT standard input is read. Older versions are kept: see `subcog history`.
+    With - as TEXT standard input is read. A new text needs its questions anew. Older versions are
+    kept: see `subcog history`.
     """
     params = {
         "id": memory_id,
         "text": standard_input() if text == "-" else text,
         "namespace": namespace,
         "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
+        "questions": questions or None,
     }
     _show_version(call("update", CaptureResult, params), "updated")
 

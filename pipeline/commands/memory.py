@@ -23,7 +23,7 @@ from ...bus.results import (
     TopicsResult,
 )
 from ...bus.sessions import FoundSessions
-from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
+from ...bus.values import CLOSED_TAGS, MOST_QUESTIONS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ...stages.text.summary import shortened
 from ...stages.text.unicode import name_line
@@ -66,13 +66,28 @@ def namespace_option(text: str) -> Callable[[F], F]:
     return click.option("--namespace", metavar="NAME", type=_Namespace(NAMESPACES), help=names)
 
 
+def question_option(more: str = "") -> Callable[[F], F]:
+    """``--question``, as often as there are some."""
+    about = "A question that it answers, in other words than its own, to find it by; may be given"
+    return click.option(
+        "--question",
+        "questions",
+        metavar="TEXT",
+        multiple=True,
+        help=f"{about} {MOST_QUESTIONS} times.{more}",
+    )
+
+
 @click.command()
 @click.argument("text", required=False)
 @namespace_option("The kind of memory [default: detected from the text].")
 @click.option("--tags", default="", help="Comma-separated.")
+@question_option()
 @scope_option("Whose memory it is.")
 @daemon_options
-def capture_command(text: str | None, namespace: str | None, tags: str, scope: str) -> None:
+def capture_command(
+    text: str | None, namespace: str | None, tags: str, questions: tuple[str, ...], scope: str
+) -> None:
     """Store TEXT as a memory.
 
     Without TEXT, or with -, standard input is read. Secrets are removed before anything is stored.
@@ -83,6 +98,7 @@ def capture_command(text: str | None, namespace: str | None, tags: str, scope: s
         "text": text,
         "namespace": namespace,
         "tags": [tag.strip() for tag in tags.split(",") if tag.strip()],
+        "questions": questions,
         "scope": scope,
     }
     answer = call("capture", CaptureResult, params)
@@ -194,6 +210,7 @@ def _recall_sessions(query: str, limit: int) -> None:
 )
 @click.option("--unused", is_flag=True, help="Only memories that were never shown.")
 @click.option("--contradicting", is_flag=True, help="Only memories that contradict another one.")
+@click.option("--without-questions", is_flag=True, help="Only memories that have no questions.")
 @click.option("--session", help="Only what was captured in this session; its beginning is enough.")
 @click.option("--since", help="Only what was made on this date or later: 2027-01-31.")
 @click.option("--until", help="Only what was made on this date or earlier.")
@@ -233,6 +250,8 @@ def get_command(memory_id: str) -> None:
         click.echo(f"written by {author}")
     if answer.tags:
         click.echo(f"tags {', '.join(map(name_line, answer.tags))}")
+    for question in answer.questions:
+        click.echo(f"answers {name_line(question)}")
     if answer.superseded_by:
         click.echo(f"superseded by {answer.superseded_by}")
     if answer.valid_to:

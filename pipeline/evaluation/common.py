@@ -40,7 +40,7 @@ Interval = tuple[float, float]
 
 
 class JudgedMemory(Struct, frozen=True):
-    """A line of ``memories.jsonl``."""
+    """A line of ``memories.jsonl``; ``questions`` are those that whoever kept it gave with it."""
 
     id: str
     text: str
@@ -48,6 +48,7 @@ class JudgedMemory(Struct, frozen=True):
     namespace: str = "context"
     tags: tuple[str, ...] = ()
     created_at: str = ""
+    questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._moment()  # a line whose time is none is refused as it is read
@@ -66,6 +67,7 @@ class JudgedMemory(Struct, frozen=True):
             content=self.text,
             summary="",
             tags=self.tags,
+            questions=self.questions,
             created_at=moment,
             updated_at=moment,
         )

@@ -74,6 +74,7 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     contradicts: MemoryId | None = None
     sources: tuple[Provenance, ...] = ()
     anchors: tuple[Anchor, ...] = ()
+    questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not are_sound(self.anchors):
@@ -217,6 +218,7 @@ def _item(line: str | bytes) -> Item:
         content=titled(text_of(fields, ("title",)), text),
         namespace=str(fields.get("namespace") or "") or category_namespace(*categories),
         tags=tags_of(fields.get("tags"), categories),
+        questions=strings_of(fields.get("questions")),
         created_at=moment_of(fields.get("created_at")),
         updated_at=moment_of(fields.get("updated_at")),
     )

@@ -15,6 +15,8 @@ from .resources import Uri
 from .schemas import MAX_QUERY
 
 SEARCHED = 8
+# So many memories get questions at a time.
+DESCRIBED = 10
 # What is below this is no answer to the question.
 MIN_SCORE = 0.2
 # depth → how many memories
@@ -223,6 +225,29 @@ def _intent(value: str) -> Intent:
     return next(each for each in INTENTS if each == value)
 
 
+async def add_questions(port: ClientPort, asked: Mapping[str, str]) -> str:
+    """The newest memories that have no questions, for the agent to give them some."""
+    wanted: Json = {"without_questions": True, "scope": "project", "limit": DESCRIBED}
+    answer = await port.call("list", wanted)
+    if not answer["memories"]:
+        return "Every memory of this project has questions by which it is found: nothing is to do."
+    left = answer["total"] - len(answer["memories"])
+    more = f"\nAfter these, {left} more have none: say so, and that this prompt goes on."
+    return f"""\
+# Add Questions
+
+A memory is found by its own words. Who asks in other words finds it by the questions that it
+answers, and these have none yet:
+
+{port.quote(answer["memories"])}
+
+For each of them call `update` with its `id` and `questions`, and nothing else: up to three short
+questions that it answers, as somebody may type them months later who does not remember how it was
+put. Use other words than its own (a synonym, the symptom, the purpose, the everyday name), and ask
+from a different side each time. Ask only what this memory answers by itself.
+{more if left else ""}"""
+
+
 async def _recalled(port: ClientPort, query: str, limit: int, namespace: str | None = None) -> Json:
     asked: Json = {"query": query, "limit": limit, "namespace": namespace}
     answer = await port.call("recall", asked)
@@ -285,6 +310,13 @@ PROMPTS = (
             Argument("intent", "What you want", values=INTENTS),
         ),
         write=recall_context,
+    ),
+    Prompt(
+        name="add_questions",
+        title="Add questions",
+        about="Give memories the questions that they answer, so that other words find them too.",
+        arguments=(),
+        write=add_questions,
     ),
 )
 _BY_NAME = {prompt.name: prompt for prompt in PROMPTS}

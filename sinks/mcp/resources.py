@@ -63,6 +63,8 @@ TOPICS = {
 - Secrets and personal data are taken out before anything is stored.
 - What is known already is merged; the answer says so, and names a memory that seems to say
   otherwise.
+- `questions` are up to three that it answers, in other words than its own: it is found by them, and
+  they are shown to nobody unasked.
 """,
     "changing": """\
 # Changing
@@ -86,6 +88,7 @@ TOPICS = {
 - `search_with_context` (query, scope): search the code with what is remembered in mind.
 - `research_topic` (topic, depth): what is known of a topic; quick, standard or comprehensive.
 - `recall_context` (topic, intent): what is known, for howto, troubleshoot, explain or locate.
+- `add_questions`: give the newest memories that have no questions some.
 """,
     "scopes": """\
 # Scopes

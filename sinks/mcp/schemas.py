@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...bus.results import MemoryResult, Result, Topic
 from ...bus.sessions import FoundSessions
-from ...bus.values import Mode
+from ...bus.values import MAX_QUESTION_CHARS, MOST_QUESTIONS, Mode
 from ...config.patterns import regex
 from ...config.settings import MOST_TEXT_CHARS, Namespace
 
@@ -23,6 +23,18 @@ Text = Annotated[
     str, Meta(min_length=1, max_length=MOST_TEXT_CHARS, description="One fact, with its reason.")
 ]
 Tag = Annotated[str, Meta(min_length=1, max_length=100)]
+Question = Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION_CHARS)]
+Questions = Annotated[
+    list[Question],
+    Meta(
+        max_length=MOST_QUESTIONS,
+        description=(
+            "Up to three short questions that it answers, as somebody may type them months later "
+            "who does not remember how it was put: in other words than its own (a synonym, the "
+            "symptom, the purpose, the everyday name). It is found by them."
+        ),
+    ),
+]
 InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.")]
 
 
@@ -98,6 +110,7 @@ class CaptureArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
         Namespace | None, Meta(description="What kind of memory; found in the text if left out.")
     ] = None
     tags: Annotated[list[Tag], Meta(max_length=20)] = []
+    questions: Questions = []
     scope: Annotated[
         Literal["project", "user", "org"],
         Meta(description="Whose memory: this project's, the user's everywhere, the team's."),
@@ -137,12 +150,13 @@ class Memory(MemoryResult, frozen=True, kw_only=True):
 
 
 class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``update`` takes: what is left out stays as it is."""
+    """What ``update`` takes: what is left out stays as it is; questions, if the text does."""
 
     id: Id
     text: Text | None = None
     namespace: InNamespace = None
     tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
+    questions: Questions | None = None
 
 
 class ForgetResult(Result, frozen=True, kw_only=True):
@@ -179,6 +193,7 @@ class SupersedeArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fi
     old: Id
     new: Annotated[Id | None, Meta(description="The id of the memory that holds now.")] = None
     text: Annotated[Text | None, Meta(description="Or what holds now, to be kept.")] = None
+    questions: Questions = []
 
 
 class SupersedeResult(Result, frozen=True, kw_only=True):

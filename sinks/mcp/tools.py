@@ -202,7 +202,8 @@ TOOLS = (
         description=(
             "Keep one fact worth knowing in a later session, with its reason: a decision, what "
             "was learned, a pattern, what blocked and how it was solved. Not what the code says "
-            "itself, and no secrets (they are taken out). What is known already is merged."
+            "itself, and no secrets (they are taken out). What is known already is merged. Give "
+            "`questions`: with them it is found by who asks in other words."
         ),
         takes=CaptureArguments,
         gives=CaptureResult,
@@ -212,7 +213,10 @@ TOOLS = (
     Tool(
         name="update",
         title="Correct a memory",
-        description="Correct the text, namespace or tags of a memory. Older versions are kept.",
+        description=(
+            "Correct the text, namespace, tags or questions of a memory. A new text needs its "
+            "questions anew. Older versions are kept."
+        ),
         takes=UpdateArguments,
         gives=CaptureResult,
         run=writes("update"),

@@ -25,6 +25,7 @@ from ...bus.values import (
     BRINGS_BACK,
     CLOSED_TAGS,
     MCP,
+    MOST_QUESTIONS,
     TO_DO,
     UNASKED,
     Encoding,
@@ -143,6 +144,7 @@ class CaptureWriter:
             content=event.content.text,
             summary=event.summary.text,
             tags=event.tags,
+            questions=event.questions or (),
             anchors=request.anchors,
             confidence_percent=request.confidence_percent,
             provenance=request.provenance,
@@ -251,6 +253,7 @@ class CaptureWriter:
             version=duplicate.version + 1,
             namespace=event.namespace if request.own_namespace else duplicate.namespace,
             tags=self._united_tags(duplicate, event),
+            questions=_united_questions(duplicate, event),
             confidence_percent=min(100, confidence),
             provenance=replace(duplicate.provenance, gate=gate),
             sources=_with_source(duplicate.sources, request.provenance),
@@ -274,7 +277,9 @@ class CaptureWriter:
             asked = is_same or event.request.explicit
             if not asked and self._store.is_forgotten(text, old.scope, unasked=True):
                 return (_declined(event, _FORGOTTEN),)
-            if is_same and (event.namespace, event.tags) == (old.namespace, old.tags):
+            questions = _questions_of_revision(event, old, is_same)
+            settled = (event.namespace, event.tags, questions)
+            if is_same and settled == (old.namespace, old.tags, old.questions):
                 return (self._settled(event, old, "stored"),)
             made_from = event.request.made_from
             if made_from is not None and await self._lifecycle.has_changed(old, made_from):
@@ -284,6 +289,7 @@ class CaptureWriter:
                 version=old.version + 1,
                 namespace=event.namespace,
                 tags=event.tags,
+                questions=questions,
                 content=text,
                 summary=old.summary if is_same else event.summary.text,
                 content_hash=content_hash(text),
@@ -378,6 +384,19 @@ def _with_source(sources: Sequence[Provenance], new: Provenance) -> tuple[Proven
         unasked = (at for at, one in enumerate(kept) if one.hook in UNASKED)
         del kept[next(unasked, 0)]
     return (*kept, new)
+
+
+def _united_questions(duplicate: Memory, event: StoreRequested) -> tuple[str, ...]:
+    """The questions of both, the newest first: the others did not keep it from being said again."""
+    united = dict.fromkeys((*(event.questions or ()), *duplicate.questions))
+    return tuple(united)[:MOST_QUESTIONS]
+
+
+def _questions_of_revision(event: StoreRequested, old: Memory, is_same: bool) -> tuple[str, ...]:
+    """What a text answers another one may not: of a new one only its own questions are known."""
+    if event.questions is not None:
+        return event.questions
+    return old.questions if is_same else ()
 
 
 def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:

@@ -56,7 +56,9 @@ class Lifecycle:
         if memory.version == since:
             return False
         history = await self._store.history(memory.id, [memory.scope])
-        said = {(m.content, m.namespace, m.tags) for m in history if m.version >= since}
+        said = {
+            (m.content, m.namespace, m.tags, m.questions) for m in history if m.version >= since
+        }
         return len(said) > 1 or all(m.version != since for m in history)
 
     # --- supersede -------------------------------------------------------------------------------
@@ -175,6 +177,7 @@ class Lifecycle:
             tags=wanted.tags,
             content_hash=wanted.content_hash,
             anchors=wanted.anchors,
+            questions=wanted.questions,
             contradicts=wanted.contradicts,
             valid_to=None,
             superseded_by=None,

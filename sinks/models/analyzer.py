@@ -35,6 +35,9 @@ STOP_WORDS, _MORE_DULL_WORDS = (frozenset(part.split("\n", 1)[1].split()) for pa
 DULL_WORDS = STOP_WORDS | _MORE_DULL_WORDS
 """Words that are no topic, as they have no subject of their own in notes about software."""
 
+BREAK = "\x1e"
+"""Between the passages of a text that belong to no common one; no text that is kept has it."""
+
 # Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
 _CACHE_LIMIT = 200_000
 # Words that questions have and English has not.
@@ -103,9 +106,13 @@ def tokenize(text: str) -> list[str]:
 
 
 def searchable(memory: Memory) -> str:
-    """What a memory is found by: its content, its summary where that adds words, and its tags."""
+    """What a memory is found by: its content, its summary where that adds words, and its tags.
+
+    And the questions that it answers, each after a ``BREAK``: a passage of its own.
+    """
     added = "" if memory.summary.rstrip(".… ") in memory.content else memory.summary
-    return "\n".join(part for part in (memory.content, added, " ".join(memory.tags)) if part)
+    own = "\n".join(part for part in (memory.content, added, " ".join(memory.tags)) if part)
+    return BREAK.join((own, *memory.questions))
 
 
 def text_encoding(text: str, words: Analyzer) -> Encoding:

@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from ...bus.values import Encoding, Memory
-from .analyzer import Analyzer, searchable, text_encoding
+from .analyzer import BREAK, Analyzer, searchable, text_encoding
 from .arrays import distinct, percentile
 from .grams import AskedWord
 
@@ -129,6 +129,11 @@ class Embedder:
         terms = distinct(self._analyzer.terms(text))
         return EncodedQuery(terms=terms, vector=self._mean(ids), words=distinct(ids))
 
+    def most_alike(self, text: str, others: Sequence[str]) -> str:
+        """The one of ``others`` whose meaning is the most like that of ``text``."""
+        asked, *rest = map(self._mean, self._word_ids([text[:QUESTION_CHARS], *others]))
+        return others[int(np.argmax([float(asked @ one) for one in rest]))]
+
     def unit(self, words: npt.NDArray[np.uint16]) -> Floats:
         """The vectors of ``words``, each of unit length, shape (words, dimensions)."""
         found = self._vectors_of(words)
@@ -194,8 +199,10 @@ class Embedder:
 def passages(text: str, limit: int = PASSAGE_CHARS) -> list[str]:
     """``text`` in parts of at most ``limit`` characters, cut at sentences, else at blanks.
 
-    At least one part comes back, which is empty where the text is.
+    None goes across a ``BREAK``. At least one part comes back, which is empty where the text is.
     """
+    if BREAK in text:
+        return [part for piece in text.split(BREAK) for part in passages(piece, limit)]
     parts: list[str] = []
     for sentence in _SENTENCE_END.split(text):
         for piece in _cut(sentence.strip(), limit):

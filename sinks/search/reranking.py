@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ...bus.values import Hit, Memory
 from ..models.cross_encoder import CrossEncoder
+from ..models.embedder import Embedder
 from .calibration import reranked_relevance
 from .ranking import Candidate
 
@@ -16,6 +17,10 @@ REWORDED_MIN = 0.6
 """What is relevant in other words alone has to be so relevant: of what is found at .4 to .6, half
 would be wrong. On 161 projects of ``perf/questions`` 108 of 130 such memories answered.
 """
+
+
+# What is longer would leave a question no room among the tokens that are read of a memory.
+_BEFORE_QUESTION_CHARS = 320
 
 
 class Reworded(Struct, frozen=True):
@@ -44,6 +49,7 @@ def with_reworded(
 def second_stage(
     reranker: CrossEncoder,
     asked: str,
+    embedder: Embedder | None,
     other: Mapping[str, Reworded],
     scores: dict[str, float],
     hit: Hit,
@@ -53,7 +59,7 @@ def second_stage(
     What says it in other words is read in these as well, and both readings have to speak for it:
     the sum of their log-odds counts.
     """
-    told = as_read(hit.memory)
+    told = as_read(hit.memory, asked, embedder)
     score = scores[hit.memory.id] = reranker.score(asked, told)
     relevance = reranked_relevance(hit.relevance, score)
     if (same := other.get(hit.memory.id)) is not None:
@@ -65,9 +71,15 @@ def second_stage(
     return replace(hit, relevance=relevance, by_words=hit.relevance)
 
 
-def as_read(memory: Memory) -> str:
-    """What the cross-encoder reads of ``memory``."""
-    return f"{memory.namespace}: {memory.content}"
+def as_read(memory: Memory, asked: str, embedder: Embedder | None) -> str:
+    """What the cross-encoder reads of ``memory`` where somebody ``asked`` something.
+
+    Of the questions that it answers it reads the one that is most like what was asked.
+    """
+    told = f"{memory.namespace}: {memory.content}"
+    if not memory.questions or embedder is None:
+        return told
+    return f"{told[:_BEFORE_QUESTION_CHARS]} {embedder.most_alike(asked, memory.questions)}"
 
 
 def unread(hit: Hit, other: Mapping[str, Reworded]) -> Hit:

@@ -252,7 +252,7 @@ class Search:
         hits = self._hits([one for one in candidates if one.id in wanted])
         first = [hit for hit in hits if hit.memory.id in to_rerank]
         scores: dict[str, float] = {}
-        read = partial(second_stage, self.reranker, query.asked, other, scores)
+        read = partial(second_stage, self.reranker, query.asked, self.embedder, other, scores)
         reranked, is_cut = self._rerank(read, query, first, until)
         told = (reranked.get(hit.memory.id) or unread(hit, other) for hit in hits)
         found = _in_order([hit for hit in told if _is_relevant(hit, query)], query)
@@ -301,7 +301,9 @@ class Search:
                 continue
             if time.perf_counter() > until:
                 return newer
-            scores[one.id] = self.reranker.score(query.asked, as_read(one))
+            scores[one.id] = self.reranker.score(
+                query.asked, as_read(one, query.asked, self.embedder)
+            )
         return sorted(newer, key=lambda one: -scores[one.id])
 
     def undenied(

@@ -109,7 +109,8 @@ class Filter(Struct, frozen=True, kw_only=True):
     """Which memories are listed; None and empty mean any.
 
     ``hooks`` are those of the version that counts now; ``unhooked`` means any but those.
-    ``contradicting`` means those that contradict one that holds too.
+    ``contradicting`` means those that contradict one that holds too, ``without_questions`` those
+    that have none.
     ``voted`` False leaves out those that the user voted on, ``unused`` those that were ever shown.
     ``since`` and ``until`` bound when they were made, both included.
     """
@@ -124,6 +125,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     voted: bool = True
     unused: bool = False
     contradicting: bool = False
+    without_questions: bool = False
     since: datetime | None = None
     until: datetime | None = None
 
@@ -198,6 +200,8 @@ def _conditions_on_bodies(wanted: Filter, now: datetime) -> Iterator[Condition]:
         yield among(f"coalesce({_said('author')}, '')", wanted.authors or [_NOBODY])
     if wanted.session is not None:
         yield f"{_said('session')} = ?", [wanted.session]
+    if wanted.without_questions:
+        yield "coalesce(json_array_length(v.body -> '$.questions'), 0) = 0", []
     if wanted.contradicting:
         yield f"(v.body ->> '$.contradicts') IN ({_HOLDING})", [naive(now), naive(now)]
     if wanted.hooks:

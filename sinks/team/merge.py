@@ -181,6 +181,7 @@ def _merged(base: Memory | None, theirs: Memory, mine: Memory) -> Memory:
         content_hash=text.content_hash,
         provenance=text.provenance,
         anchors=text.anchors,
+        questions=_choose(*sides["questions"]) if text is theirs else text.questions,
     )
 
 

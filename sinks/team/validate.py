@@ -15,7 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.anchors import are_sound
-from ...bus.values import NAMESPACES, Encoding, Memory, Scope
+from ...bus.values import (
+    MAX_QUESTION_CHARS,
+    MOST_QUESTIONS,
+    NAMESPACES,
+    Encoding,
+    Memory,
+    Scope,
+)
 from ...config.patterns import regex
 from ..models.embedder import Embedder, Encoder
 from ..store.rows import Record, Row, content_hash, row_of, times_of, to_record
@@ -183,6 +190,8 @@ def _has_bearable_size(memory: Memory) -> bool:
         and len(memory.content_hash) <= _MOST_FIELD_CHARS
         and len(memory.tags) <= _MOST_TAGS
         and all(len(tag) <= _MOST_TAG_CHARS for tag in memory.tags)
+        and len(memory.questions) <= MOST_QUESTIONS
+        and all(len(one) <= MAX_QUESTION_CHARS for one in memory.questions)
         and len(memory.sources) <= _MOST_SOURCES
         and all(len(text) <= _MOST_FIELD_CHARS for text in _fields(memory))
     )
@@ -191,6 +200,7 @@ def _has_bearable_size(memory: Memory) -> bool:
 def _texts(memory: Memory) -> Iterable[str]:
     yield from (memory.content, memory.summary, memory.content_hash)
     yield from memory.tags
+    yield from memory.questions
     yield from _fields(memory)
     for anchor in memory.anchors:
         yield from (anchor.path, anchor.symbol)
@@ -315,7 +325,8 @@ def _are_unit(vectors: bytes, count: int) -> bool:
 
 def _is_as_long_as(encoding: Encoding, memory: Memory) -> bool:
     """No text has more words or terms than it has characters."""
-    characters = len(memory.content) + len(memory.summary) + sum(map(len, memory.tags)) + 16
+    beside = (memory.summary, *memory.tags, *memory.questions)
+    characters = len(memory.content) + sum(map(len, beside)) + 16
     terms = np.frombuffer(encoding.terms, dtype="<u4")
     few = max(len(encoding.words) // 2, len(terms)) <= characters
     return few and bool(np.all(terms[1:] >= terms[:-1]))

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ...bus.ids import ulid_of
 from ...bus.sessions import Passage
+from ...bus.values import MOST_QUESTIONS
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..statements.canonical import stem
@@ -47,7 +48,8 @@ Use the words of the session and add nothing to them. Each memory is one sentenc
 alone. At most {MOST_KEPT}, and none where nothing is worth it.
 Answer with one JSON object and nothing else:
 {{"memories": [{{"text": the sentence, "namespace": one of {", ".join(NAMESPACES)}, \
-"sources": the numbers n of the passages that say it}}]}}"""
+"sources": the numbers n of the passages that say it, "questions": up to {MOST_QUESTIONS} short \
+ones that it answers, as somebody may ask months later in other words than the session's}}]}}"""
 
 
 class Consolidated(Struct, frozen=True):
@@ -56,6 +58,7 @@ class Consolidated(Struct, frozen=True):
     text: str
     namespace: str
     sources: tuple[Passage, ...]
+    questions: tuple[str, ...] = ()
 
     @property
     def memory_id(self) -> str:
@@ -114,7 +117,13 @@ def _one(said: Mapping[str, Any], part: Sequence[Passage]) -> Consolidated | Non
     sources = tuple(part[number - 1] for number in numbers)
     if not _MIN_CHARS <= len(text) <= _MAX_CHARS or not is_said(text, sources):
         return None
-    return Consolidated(text, namespace, sources)
+    return Consolidated(text, namespace, sources, _questions(said.get("questions")))
+
+
+def _questions(given: object) -> tuple[str, ...]:
+    """Those of ``given`` that are texts; they are never shown, so nothing has to bear them out."""
+    listed = given[:MOST_QUESTIONS] if isinstance(given, list) else []
+    return tuple(one for one in listed if isinstance(one, str))
 
 
 def is_said(text: str, sources: Sequence[Passage]) -> bool:

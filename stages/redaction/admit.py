@@ -22,7 +22,7 @@ from ...bus.events import (
     ImportRequested,
     StoreRequested,
 )
-from ...bus.values import CleanText, Kept, Memory
+from ...bus.values import MAX_QUESTION_CHARS, MOST_QUESTIONS, CleanText, Kept, Memory
 from ...config.patterns import regex
 from ..capture.statement_classifier import detect_namespace
 from ..text.envelope import neutralise, strip_envelopes
@@ -50,8 +50,22 @@ def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | Capt
     extra = (event.namespace,) if event.namespace and named is None else ()
     tags = clean_tags((*event.tags, *extra))
     return CaptureDetected(
-        trace=event.trace, request=event, namespace=namespace, tags=tags, content=content
+        trace=event.trace,
+        request=event,
+        namespace=namespace,
+        tags=tags,
+        content=content,
+        questions=_questions(event),
     )
+
+
+def _questions(event: CaptureRequested) -> tuple[str, ...] | None:
+    """Those that the capture came with, each once and in one line."""
+    if event.questions is None:
+        return None
+    lines = (one_line(_normalised(one[: 4 * MAX_QUESTION_CHARS])) for one in event.questions)
+    cleaned = (cut(line, MAX_QUESTION_CHARS) for line in lines if line)
+    return tuple(dict.fromkeys(cleaned))[:MOST_QUESTIONS]
 
 
 def _declined(event: CaptureRequested, namespace: str, reason: str) -> CaptureSettled:
@@ -115,6 +129,7 @@ def _detected(trace: str, draft: Draft, max_chars: int) -> CaptureDetected | Cap
         namespace=memory.namespace or None,
         tags=memory.tags,
         provenance=memory.provenance,
+        questions=memory.questions,
     )
     return detect(request, max_chars=max_chars)
 
@@ -152,6 +167,7 @@ def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) ->
         memory,
         namespace=ready.namespace,
         tags=ready.tags,
+        questions=ready.questions or (),
         provenance=ready.request.provenance,
         sources=tuple(clean_provenance(source, redactor.redact) for source in memory.sources),
         anchors=tuple(one for one in memory.anchors if _is_spotless(one, redactor)),

@@ -198,6 +198,7 @@ def redact(
     """
     request, cleaner = event.request, _Cleaner(redactor, known)
     content, tags = cleaner(event.content), _clean_tags(event, cleaner)
+    questions = _clean_questions(event.questions, cleaner)
     if redactor.mode == "block" and event.namespace == TASKS and not request.explicit:
         # Who wrote the record of a task had to redact the parts of it before cutting them.
         cleaner.counts += redactor.marks(content.text)
@@ -215,12 +216,14 @@ def redact(
             text=content.text,
             namespace=event.namespace,
             tags=tags,
+            questions=questions,
             provenance=provenance,
         ),
         namespace=event.namespace,
         tags=tags,
         content=CleanText(content.text, tuple(cleaner.counts)),
         summary=_summary(content, request.summary, cleaner),
+        questions=questions,
     )
 
 
@@ -278,6 +281,15 @@ def _clean_tags(event: CaptureDetected, cleaner: _Cleaner) -> tuple[str, ...]:
     came = (*event.request.tags, event.request.namespace or "")
     secret = {tag for raw in came if cleaner(raw).redactions for tag in clean_tags((raw,))}
     return tuple(tag for tag in event.tags if tag not in secret and not cleaner(tag).redactions)
+
+
+def _clean_questions(
+    questions: tuple[str, ...] | None, cleaner: Callable[[str], CleanText]
+) -> tuple[str, ...] | None:
+    """The questions without those that hold a secret."""
+    if questions is None:
+        return None
+    return tuple(one for one in questions if not cleaner(one).redactions)
 
 
 def _refusal(content: CleanText, cleaner: _Cleaner, mode: Mode) -> tuple[str, str] | None:
@@ -342,6 +354,7 @@ def release(memory: Memory, *, redactor: Redactor) -> Memory | None:
         content=content.text,
         summary=redactor.redact(memory.summary).text,
         tags=tuple(tag for tag in memory.tags if not redactor.redact(tag).redactions),
+        questions=_clean_questions(memory.questions, redactor.redact) or (),
         provenance=_clean(memory.provenance, redactor),
         sources=tuple(_clean(source, redactor) for source in memory.sources),
     )

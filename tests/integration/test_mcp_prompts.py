@@ -72,6 +72,7 @@ async def test_prompts_are_listed_with_their_arguments(stocked, era):
         "search_with_context": [("query", True), ("scope", False)],
         "research_topic": [("topic", True), ("depth", False)],
         "recall_context": [("topic", True), ("intent", False)],
+        "add_questions": [],
     }
     assert len(prompts) == len(PROMPTS)
 

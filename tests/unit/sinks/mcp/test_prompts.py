@@ -26,7 +26,10 @@ class FakePort:
         self.calls.append((name, params))
         if self.refuses:
             raise Refused(self.refuses)
-        return {"memories": list(self.memories), "topics": [], "related_topics": []}
+        memories = list(self.memories)
+        return {
+            "memories": memories, "topics": [], "related_topics": [], "total": len(memories) + 5
+        }  # fmt: skip
 
     async def find(self, memory_id):
         return None
@@ -64,6 +67,21 @@ async def test_intent_weighs_the_namespaces(intent, order):
 async def test_what_is_hardly_relevant_is_not_written(name):
     argument = {"query": "x"} if name == "search_with_context" else {"topic": "x"}
     assert NOTHING in await written(FakePort("decisions", score=0.1), name, **argument)
+
+
+async def test_memories_without_questions_are_listed_for_the_agent_to_give_them_some():
+    port = FakePort("decisions", "gotchas")
+    text = await written(port, "add_questions")
+    [(name, wanted)] = port.calls
+    assert name == "list"
+    assert wanted == {"without_questions": True, "scope": "project", "limit": 10}
+    assert "decisions gotchas" in text
+    assert "`update`" in text
+    assert "5 more have none" in text
+
+
+async def test_where_all_have_questions_nothing_is_to_do():
+    assert "nothing is to do" in await written(FakePort(), "add_questions")
 
 
 async def test_a_scope_is_asked_for():

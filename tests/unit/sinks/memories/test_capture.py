@@ -342,6 +342,56 @@ async def test_a_revision_that_changes_nothing_makes_no_version(bench):
     assert same.memory.version == 1
 
 
+PURPOSE = "how do we keep secrets of users safe?"
+
+
+async def test_a_memory_is_found_by_the_questions_that_came_with_it(bench):
+    other = await bench.keep("Releases are cut on Thursdays")
+    kept = await bench.keep(BCRYPT, questions=(PURPOSE, "what slows signing in down?"))
+    assert kept.memory.questions == (PURPOSE, "what slows signing in down?")
+    for mode in ("text", "vector", "hybrid"):
+        found = await bench.find("what slows signing in down", mode=mode)
+        assert found[0] == kept.memory.id, mode
+    assert await bench.find("Thursdays", mode="text") == [other.memory.id]
+
+
+async def test_what_is_said_again_brings_newer_questions(bench):
+    first = await bench.keep(BCRYPT, questions=("one?", "two?"))
+    for questions in (None, ("three?", "one?")):
+        await bench.keep(BCRYPT, questions=questions)
+    memory = await bench.current(first.memory.id)
+    assert memory.questions == ("three?", "one?", "two?")
+    await bench.keep(BCRYPT, questions=("four?",))
+    assert (await bench.current(first.memory.id)).questions == ("four?", "three?", "one?")
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "left"),
+    [
+        (BCRYPT, None, (PURPOSE,)),
+        (BCRYPT, (), ()),
+        (BCRYPT, ("new?",), ("new?",)),
+        (ARGON, None, ()),
+        (ARGON, ("new?",), ("new?",)),
+    ],
+)
+async def test_questions_stay_with_their_text(bench, text, given, left):
+    old = (await bench.keep(BCRYPT, questions=(PURPOSE,))).memory
+    await bench.keep(text, revises=old.id, questions=given, tags=("auth",))
+    assert (await bench.current(old.id)).questions == left
+    event = RestoreRequested(trace="t", id=old.id, scopes=(HERE,), version=1)
+    settled = await bench.publish(await bench.archive.lifecycle.restore(event))
+    assert settled.memory.questions == (PURPOSE,)
+
+
+async def test_questions_that_changed_since_are_not_written_over(bench):
+    old = (await bench.keep(BCRYPT)).memory
+    await bench.keep(BCRYPT, revises=old.id, questions=(PURPOSE,))
+    late = await bench.keep(BCRYPT, revises=old.id, made_from=old.version, questions=("late?",))
+    assert late.kept.outcome == "declined"
+    assert (await bench.current(old.id)).questions == (PURPOSE,)
+
+
 async def test_a_revision_of_a_version_that_was_changed_since_is_declined(bench):
     old = (await bench.keep(BCRYPT)).memory
     await bench.keep(BCRYPT)  # said again, which changes nothing of what it says

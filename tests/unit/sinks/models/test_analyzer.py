@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from subcog.bus.values import Memory, Scope
 from subcog.sinks.models import analyzer as module
-from subcog.sinks.models.analyzer import Analyzer, searchable, text_encoding, tokenize
+from subcog.sinks.models.analyzer import BREAK, Analyzer, searchable, text_encoding, tokenize
+from tests.fakes import make_memory
 from tests.waiting import ends_soon
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -100,3 +101,10 @@ def test_an_encoding_for_text_alone_has_terms_and_no_vectors() -> None:
     assert len(encoding.terms) == 8
     assert encoding.model == ""
     assert encoding.vectors == b""
+
+
+def test_questions_are_searched_and_stand_apart_from_the_text():
+    memory = make_memory(1, "We roll it out with ArgoCD.", questions=("how do we deploy?", "who?"))
+    assert searchable(memory).split(BREAK)[1:] == ["how do we deploy?", "who?"]
+    found = set(Analyzer().terms(searchable(memory)).tolist())
+    assert set(Analyzer().terms("deploy ArgoCD").tolist()) <= found

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
+from subcog.sinks.models.analyzer import BREAK
 from subcog.sinks.models.embedder import BUNDLED, Embedder, passages
 
 STORED = Path(__file__).with_name("vectors.npy")
@@ -191,3 +192,13 @@ def test_numbers_and_negations_decide(embedder: Embedder) -> None:
     assert other is not None
     assert embedder.decisive(words).all()
     assert not embedder.decisive(other).any()
+
+
+def test_no_passage_goes_across_a_break():
+    assert passages(f"One. Two.{BREAK}Three?{BREAK}Four?") == ["One. Two.", "Three?", "Four?"]
+
+
+def test_the_most_alike_is_told_by_its_meaning(embedder):
+    others = ("when is payday?", "which database do we use?", "how is a release deployed?")
+    assert embedder.most_alike("where do we keep the tables, in Postgres?", others) == others[1]
+    assert embedder.most_alike("", others) in others

@@ -158,3 +158,12 @@ def test_a_fork_has_the_same_id_whoever_makes_it_and_another_for_another_text():
     assert fork_id(mine) != fork_id(texted("other"))
     assert fork_id(mine)[:14] == mine.id[:14]
     assert len(fork_id(mine)) == len(mine.id)
+
+
+def test_questions_go_with_their_text_and_else_with_who_changed_them():
+    asked = after(BASE, questions=("mine?",))
+    assert join(after(BASE, tags=("two",)), asked).mine.questions == ("mine?",)
+    assert join(texted("theirs", questions=("theirs?",)), after(BASE, tags=())).mine.questions == (
+        "theirs?",
+    )
+    assert join(after(BASE, tags=("two",)), texted("mine")).mine.questions == ()

@@ -44,3 +44,22 @@ def test_nothing_and_too_much_are_declined(text):
 def test_tags_are_cleaned_counted_and_kept_once():
     assert clean_tags(["Auth", "auth", " a b ", "", "--", "x" * 60]) == ("auth", "a-b", "x" * 40)
     assert len(clean_tags([str(n) for n in range(30)])) == 10
+
+
+def test_questions_are_a_line_each_without_what_is_private_and_three_at_most():
+    given = (
+        "how do we\n deploy <private>to hel1</private>?",
+        "how do we deploy ?",
+        "<private>x</private>",
+        "who <system-reminder> rolls it out?",
+        "w" * 900,
+        "a fourth?",
+    )
+    found = detect(request("We use ArgoCD.", questions=given), max_chars=99).questions
+    assert found[:2] == ("how do we deploy ?", "who ‹system-reminder› rolls it out?")
+    assert len(found) == 3
+    assert 190 < len(found[2]) <= 200
+
+
+def test_without_questions_none_are_known():
+    assert detect(request("We use ArgoCD."), max_chars=99).questions is None

@@ -19,7 +19,12 @@ def detected(content, **fields):
     given = {"text": content, "scope": Scope("project", "p")} | fields
     request = CaptureRequested(trace="t", id="mem_1", **given)
     return CaptureDetected(
-        trace="t", request=request, namespace="decisions", tags=request.tags, content=content
+        trace="t",
+        request=request,
+        namespace="decisions",
+        tags=request.tags,
+        content=content,
+        questions=request.questions,
     )
 
 
@@ -277,6 +282,21 @@ def test_the_marks_of_rules_are_counted_and_no_others():
     assert REDACTOR.marks(text) == {"email": 2, "github-token": 1}
 
 
+# --- questions -----------------------------------------------------------------------------------
+
+
+def test_a_question_with_a_secret_is_left_out_and_told():
+    asked = (f"is {TOKEN} still valid?", "which token does CI use?")
+    stored = redact(detected("CI has a token of its own", questions=asked), redactor=REDACTOR)
+    assert stored.questions == stored.request.questions == asked[1:]
+    assert stored.content.redactions == ("github-token",)
+
+
+def test_a_secret_in_a_question_blocks_where_secrets_block():
+    event = detected("fine", questions=(f"is {TOKEN} valid?",))
+    assert redact(event, redactor=Redactor.load(mode="block")).kept.outcome == "declined"
+
+
 # --- tags, and what is told ----------------------------------------------------------------------
 
 
@@ -362,6 +382,7 @@ def test_what_was_stored_before_there_was_a_rule_is_cleaned_everywhere(redactor)
         f"The token {GITHUB_TOKEN} is for <private>my own notes</private> the mirror",
         summary=f"The token {GITHUB_TOKEN}",
         tags=("mirror", GITHUB_TOKEN),
+        questions=("what is it for?", f"what is {GITHUB_TOKEN} for?"),
         provenance=origin,
         sources=(origin,),
     )
@@ -370,6 +391,7 @@ def test_what_was_stored_before_there_was_a_rule_is_cleaned_everywhere(redactor)
     assert GITHUB_TOKEN not in str(said)
     assert "my own notes" not in clean.content
     assert clean.tags == ("mirror",)
+    assert clean.questions == ("what is it for?",)
     # What is ours is no text, and a mark that says who and why would be no use redacted.
     assert (clean.provenance.gate, clean.provenance.author) == (origin.gate, "ann")
 
