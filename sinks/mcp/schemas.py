@@ -31,7 +31,8 @@ Questions = Annotated[
         description=(
             "Up to three short questions that it answers, as somebody may type them months later "
             "who does not remember how it was put: in other words than its own (a synonym, the "
-            "symptom, the purpose, the everyday name). It is found by them."
+            "symptom, the purpose, the everyday name). It is found by them. Where the user speaks "
+            "another language than the text, one of them in that."
         ),
     ),
 ]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ...config.languages import ENGLISH, OTHER, fold, language_of, words_of
-from .analyzer import Analyzer
+from .analyzer import BREAK, Analyzer
 
 _LENGTH = 4
 # Words, and runs of Chinese, Japanese and Korean characters.
@@ -48,10 +48,14 @@ class AskedWord(Struct, frozen=True):
 
 
 def grams_of(text: str) -> Terms:
-    """The distinct grams of a text that is to be found; none of an English one."""
-    if language_of(text) == ENGLISH:
+    """The distinct grams of a text that is to be found; none of what is English.
+
+    What follows a ``BREAK`` may be in another language than what is before it.
+    """
+    foreign = [part for part in text.split(BREAK, 1) if language_of(part) != ENGLISH]
+    if not foreign:
         return _NO_TERMS
-    runs = set(_RUN.findall(fold(text)))
+    runs = set(_RUN.findall(fold("\n".join(foreign))))
     grams = {gram for run in runs for gram in _grams(run)}
     grams.update(_hash(char) for run in runs if _IS_UNSPACED(run) for char in run)
     return np.fromiter(grams, dtype=np.uint32, count=len(grams))

@@ -61,6 +61,16 @@ def test_questions_come_with_a_capture_and_with_what_supersedes(house):
     assert newer in house.context(ASKED, "superseded")
 
 
+def test_a_question_in_the_users_language_finds_an_english_memory(house):
+    asked = "Warum stirbt die nächtliche Verarbeitung?"
+    kept = capture(house, text=TEXT, questions=list(QUESTIONS))
+    assert TEXT not in house.context(asked, "english")
+    with Lines(house) as client:
+        german = "weshalb stirbt die nächtliche Verarbeitung?"
+        client.tool("update", id=kept["id"], questions=[*QUESTIONS, german])
+    assert TEXT in house.context(asked, "german")
+
+
 @pytest.mark.parametrize(
     ("questions", "said"),
     [(["why?"] * 4, "3"), (["x" * 201], "200"), ([""], "1"), ("why?", "array"), ([7], "str")],

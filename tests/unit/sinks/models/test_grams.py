@@ -1,5 +1,5 @@
 from subcog.config.languages import OTHER
-from subcog.sinks.models.analyzer import Analyzer
+from subcog.sinks.models.analyzer import BREAK, Analyzer
 from subcog.sinks.models.grams import asked_words, grams_of
 
 
@@ -12,6 +12,12 @@ def covered(question: str, language: str, text: str) -> list[float]:
 
 def test_an_english_text_has_no_grams() -> None:
     assert not len(grams_of("Passwords are hashed with argon2id."))
+
+
+def test_an_english_text_is_found_by_its_questions_in_another_language() -> None:
+    text = f"It is rolled out by ArgoCD.{BREAK}Wie deployen wir?{BREAK}Wer rollt es aus?"
+    assert covered("Wie deployen wir?", "de", text) == [1.0]
+    assert covered("Wer ist bei ArgoCD?", "de", text) == [0.0]
 
 
 def test_inflected_and_compound_words_share_grams() -> None:
