@@ -23,6 +23,7 @@ from .prompts import (
     Vote,
 )
 from .sessions import SessionHit, SessionVerdict
+from .triggers import Trigger
 from .values import (
     Action,
     CleanText,
@@ -263,13 +264,12 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
     that what it says is no more is superseded. ``own_namespace``: the user named the namespace, so
     that a memory with this text moves to it. ``brings_back`` is a memory that was forgotten and is
-    taken back by this one, which has the summary and the anchors that it had. ``questions`` are
-    those that it answers; None leaves a revised memory those that it has, if its text stays the
-    same. ``before`` are the scopes that its project had earlier: what was forgotten in them is not
-    kept unasked.
-    ``made_from`` is the version of ``revises`` that a revision was made from; where its text,
-    namespace or tags have changed since, the revision is declined. None: it is written whatever it
-    finds.
+    taken back by this one, which has the summary and the anchors that it had. ``questions`` and
+    ``triggers`` are as in ``Memory``; None leaves a revised memory those that it has, if its text
+    stays the same. ``before`` are the scopes that its project had earlier: what was forgotten in
+    them is not kept unasked. ``made_from`` is the version of ``revises`` that a revision was made
+    from; where what it says or its place changed since, the revision is declined. None: it is
+    written whatever it finds.
     """
 
     id: str
@@ -293,6 +293,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     summary: str = ""
     anchors: tuple[Anchor, ...] = ()
     questions: tuple[str, ...] | None = None
+    triggers: tuple[Trigger, ...] | None = None
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):
@@ -303,6 +304,7 @@ class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):
     tags: tuple[str, ...]
     content: str
     questions: tuple[str, ...] | None = None
+    triggers: tuple[Trigger, ...] | None = None
 
 
 class StoreRequested(Event, frozen=True, kw_only=True, tag="store.requested"):
@@ -314,6 +316,7 @@ class StoreRequested(Event, frozen=True, kw_only=True, tag="store.requested"):
     content: CleanText
     summary: CleanText
     questions: tuple[str, ...] | None = None
+    triggers: tuple[Trigger, ...] | None = None
 
 
 class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):

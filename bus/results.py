@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from .anchors import State
+from .triggers import Trigger
 from .values import ImportedItem, Memory, Mode
 
 
@@ -37,7 +38,8 @@ class MemoryResult(MemoryHead, frozen=True, kw_only=True):
     """``get``, ``expire`` and ``restore``, and ``supersede`` by an id: a memory as it is now.
 
     ``contradicted_by`` is a newer one that holds and contradicts it; only ``get`` looks for that.
-    ``questions`` are some that it answers, by which it is found.
+    ``questions`` are some that it answers, by which it is found, ``triggers`` the actions before
+    which it is shown.
     """
 
     summary: str
@@ -48,6 +50,7 @@ class MemoryResult(MemoryHead, frozen=True, kw_only=True):
     updated_at: datetime
     provenance: dict[str, str]
     questions: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     supersedes: str | None = None

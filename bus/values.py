@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .anchors import Anchor
+from .triggers import Trigger
 
 NAMESPACES: tuple[str, ...] = (
     "decisions",
@@ -145,6 +146,7 @@ class Memory(Value, frozen=True, kw_only=True):
     that seems to say otherwise; somebody should decide which of the two holds. ``anchors`` is where
     the code was that it names. ``questions`` are some that it answers, as whoever kept it expects
     them in other words than its own: it is found by them, and nobody is shown them unasked.
+    ``triggers`` are the actions before which it is to be shown.
     """
 
     id: str
@@ -167,6 +169,7 @@ class Memory(Value, frozen=True, kw_only=True):
     content_hash: str = ""
     anchors: tuple[Anchor, ...] = ()
     questions: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
 
     @property
     def is_asked_for(self) -> bool:

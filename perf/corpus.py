@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from subcog.bus.ids import ulid_of
 from subcog.bus.values import NAMESPACES, Memory, Provenance, Scope
+from subcog.config.ids import ulid_of
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.store.rows import Row

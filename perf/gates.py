@@ -35,8 +35,8 @@ import msgspec
 
 from perf.corpus import memories, question
 from subcog.bus.frames import reply_frame
-from subcog.bus.ids import ulid_of
 from subcog.bus.values import Memory, Scope
+from subcog.config.ids import ulid_of
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.hooks import client as pipe

@@ -16,8 +16,8 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-from subcog.bus.ids import ulid_of
 from subcog.bus.values import NAMESPACES, Memory, Scope
+from subcog.config.ids import ulid_of
 from subcog.sinks.models.embedder import BUNDLED
 
 ORGANISATION = Scope("org", "local")

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from subcog.bus.ids import ulid_of
 from subcog.bus.values import Encoding, Memory, Scope
+from subcog.config.ids import ulid_of
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder, Encoder
 from subcog.sinks.store.rows import Row

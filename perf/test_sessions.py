@@ -22,9 +22,9 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.ids import ulid_of
 from subcog.bus.sessions import Passage
 from subcog.bus.values import Scope
+from subcog.config.ids import ulid_of
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.passages import table
 from subcog.sinks.passages.table import Row

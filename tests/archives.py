@@ -70,6 +70,7 @@ class Bench:
             content=CleanText(text),
             summary=CleanText(text[:80]),
             questions=request.questions,
+            triggers=request.triggers,
         )
 
     async def keep(self, text: str, **fields: object):

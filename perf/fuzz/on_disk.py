@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from subcog.bus.ids import ulid_of_hex
 from subcog.bus.values import NAMESPACES
+from subcog.config.ids import ulid_of_hex
 from subcog.config.load import DEFAULTS, SettingsError, load_settings, variable
 from subcog.config.settings import Settings
 from subcog.pipeline.imports.formats import recognise

@@ -125,6 +125,7 @@ class Calls:
             namespace=params.namespace,
             tags=params.tags,
             questions=params.questions,
+            triggers=params.triggers,
             confidence_percent=round(params.confidence * 100),
             # Over MCP the agent writes, and not the user.
             own_words=params.hook == "cli",

@@ -44,7 +44,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
-    {"author", "content", "summary", "questions", "reason", "why", "tags", "file", "query", "topic"}
+    {
+        "author",
+        "content",
+        "summary",
+        "questions",
+        "triggers",
+        "reason",
+        "why",
+        "tags",
+        "file",
+        "query",
+        "topic",
+    }
     | {"name", "text", "opening", "branch", "files", "hook", "client", "provenance", "also_said_by"}
 )
 TEXTS_CHARS = 20_000

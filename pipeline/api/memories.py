@@ -21,7 +21,6 @@ from ...bus.events import (
     RestoreRequested,
     SupersedeRequested,
 )
-from ...bus.ids import full_id
 from ...bus.results import (
     CaptureResult,
     ForgetResult,
@@ -34,6 +33,7 @@ from ...bus.results import (
     WhyResult,
 )
 from ...bus.values import UNASKED, Memory, Place, Provenance, Scope
+from ...config.ids import full_id
 from ...stages.text.envelope import author_name
 from ..app.app import App
 from ..entrance.set_aside import capture_durably
@@ -141,10 +141,11 @@ class MemoryCalls:
     # --- change ----------------------------------------------------------------------------------
 
     async def update(self, params: UpdateParams, place: Place) -> CaptureResult:
-        if all(
-            one is None for one in (params.text, params.namespace, params.tags, params.questions)
-        ):
-            raise CallRefused("nothing to update: give a text, a namespace, tags or questions")
+        given = (params.text, params.namespace, params.tags, params.questions, params.triggers)
+        if all(one is None for one in given):
+            raise CallRefused(
+                "nothing to update: give a text, a namespace, tags, questions or triggers"
+            )
         old = await self._memory(params.id, place)
         request = CaptureRequested(
             trace=self._app.new_id(),
@@ -154,6 +155,7 @@ class MemoryCalls:
             namespace=params.namespace or old.namespace,
             tags=old.tags if params.tags is None else params.tags,
             questions=params.questions,
+            triggers=params.triggers,
             confidence_percent=old.confidence_percent,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             revises=old.id,
@@ -193,6 +195,7 @@ class MemoryCalls:
             namespace=old.namespace,
             tags=old.tags,
             questions=params.questions,
+            triggers=params.triggers,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             supersedes=old.id,
             root=place.root,

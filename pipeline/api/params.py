@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 
 from ...bus.bus import BusClosed, StageFailed
-from ...bus.ids import full_id
 from ...bus.results import Result
+from ...bus.triggers import Trigger, check_triggers
 from ...bus.values import NAMESPACES, Memory, Mode, Place, Scope
+from ...config.ids import full_id
 from ...stages.sessions.quote import short_id
 from ...stages.text.unicode import cut, one_line
 from ..imports.item import Item, check_in_utc
@@ -58,9 +59,13 @@ class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     namespace: str | None = None
     tags: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     scope: Literal["project", "user", "org"] = "project"
     confidence: float = 1.0
     hook: str = "cli"
+
+    def __post_init__(self) -> None:
+        check_triggers(self.triggers)
 
 
 class RecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,7 +124,7 @@ class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``update``: what is None stays as it is; questions only as long as the text does.
+    """``update``: what is None stays as it is; questions and triggers only if the text does.
 
     ``version`` is the one that the client read: where what it says was changed since, it is told.
     """
@@ -129,12 +134,14 @@ class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     namespace: str | None = None
     tags: tuple[str, ...] | None = None
     questions: tuple[str, ...] | None = None
+    triggers: tuple[Trigger, ...] | None = None
     version: int | None = None
     hook: str = "cli"
 
     def __post_init__(self) -> None:
         if self.namespace is not None and self.namespace not in NAMESPACES:
             raise ValueError(f"there is no such namespace, only {', '.join(NAMESPACES)}")
+        check_triggers(self.triggers or ())
 
 
 class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,7 +151,11 @@ class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=T
     new: str | None = None
     text: str | None = None
     questions: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     hook: str = "cli"
+
+    def __post_init__(self) -> None:
+        check_triggers(self.triggers)
 
 
 class ExpireParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -157,6 +157,7 @@ def _whole(memory: Memory) -> dict[str, Any]:
         "scope": str(memory.scope),
         "tags": memory.tags,
         "questions": memory.questions,
+        "triggers": memory.triggers,
         "version": memory.version,
         "confidence": memory.confidence_percent / 100,
         "updated_at": memory.updated_at,

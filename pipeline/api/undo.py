@@ -26,9 +26,9 @@ from ...bus.events import (
     RestoreRequested,
     SupersedeRequested,
 )
-from ...bus.ids import full_id
 from ...bus.results import NotUndone, Undone, UndoResult
 from ...bus.values import Memory, Place, Scope
+from ...config.ids import full_id
 from ..app.app import App
 from ..entrance.set_aside import capture_durably
 from .params import FAILURES, CallRefused, Table, UndoParams, reason_of
@@ -86,7 +86,14 @@ class Journal:
             self._drop(before.id)
         if is_final:
             before = replace(
-                before, content="", content_hash="", summary="", tags=(), anchors=(), questions=()
+                before,
+                content="",
+                content_hash="",
+                summary="",
+                tags=(),
+                anchors=(),
+                questions=(),
+                triggers=(),
             )
         change = Change(at or self._clock(), what, before, made, command, is_final)
         self._changes.append(change)
@@ -210,6 +217,7 @@ class UndoCalls:
             summary=memory.summary,
             anchors=memory.anchors,
             questions=memory.questions,
+            triggers=memory.triggers,
         )
         kept = (await capture_durably(self._app, request, within_s=_CHANGE_S)).kept
         if kept.memory_id is None:

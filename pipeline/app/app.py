@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from ...bus.bus import Bus
-from ...bus.ids import ulid_of
+from ...config.ids import ulid_of
 from ...config.load import SettingsError
 from ...config.paths import Paths, agent_folders
 from ...config.settings import RedactionSettings, Settings

@@ -8,9 +8,9 @@ import anyio
 
 from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
-from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
 from ...bus.values import Kept, Provenance
+from ...config.ids import next_ulid
 from ...stages.capture.namespaces import remembered_as
 from ...stages.text.markup import REMEMBER
 from .archives import RESERVE_S

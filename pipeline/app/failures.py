@@ -11,7 +11,6 @@ import anyio
 import anyio.to_thread
 
 from ...bus.events import ActionProposed, CaptureRequested, ToolFailed, ToolUsed
-from ...bus.ids import next_ulid
 from ...bus.values import (
     AUTO_CAPTURED,
     COMMAND_TOOL,
@@ -20,6 +19,7 @@ from ...bus.values import (
     Provenance,
     Scope,
 )
+from ...config.ids import next_ulid
 from ...config.settings import FailureCaptureSettings
 from ...sinks.project.git import head_commit
 from ...sinks.sessions import Sessions

@@ -29,13 +29,15 @@ from ...bus.results import (
     WhyResult,
 )
 from ...bus.service_results import StatusResult
+from ...bus.triggers import Trigger
 from ...config.patterns import regex
 from ..cli.client import Client
 from ..cli.wording import local_time, memories
-from .memory import namespace_option, question_option, show_capture
+from .memory import namespace_option, show_capture
 from .shared import (
     by,
     call,
+    cue_options,
     daemon,
     daemon_options,
     is_json,
@@ -59,7 +61,7 @@ _MEMORY = regex(r"(?:subcog://memory/)?(?:mem_[0-9a-z]+|01[0-9a-hjkmnp-tv-z]{2,2
 @click.argument("text", required=False)
 @namespace_option("The new kind.")
 @click.option("--tags", help="Comma-separated; they replace its tags.")
-@question_option(" They replace those that it has.")
+@cue_options(" They replace those that it has.")
 @daemon_options
 def update_command(
     memory_id: str,
@@ -67,11 +69,12 @@ def update_command(
     namespace: str | None,
     tags: str | None,
     questions: tuple[str, ...],
+    triggers: tuple[Trigger, ...],
 ) -> None:
-    """Change the text, the namespace, the tags or the questions of a memory.
+    """Change the text, namespace, tags, questions or triggers of a memory.
 
-    With - as TEXT standard input is read. A new text needs its questions anew. Older versions are
-    kept: see `subcog history`.
+    With - as TEXT standard input is read. A new text needs its questions and triggers anew. Older
+    versions are kept: see `subcog history`.
     """
     params = {
         "id": memory_id,
@@ -79,6 +82,7 @@ def update_command(
         "namespace": namespace,
         "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
         "questions": questions or None,
+        "triggers": triggers or None,
     }
     _show_version(call("update", CaptureResult, params), "updated")
 

@@ -23,7 +23,8 @@ from ...bus.results import (
     TopicsResult,
 )
 from ...bus.sessions import FoundSessions
-from ...bus.values import CLOSED_TAGS, MOST_QUESTIONS, NAMESPACES, TO_DO
+from ...bus.triggers import Trigger
+from ...bus.values import CLOSED_TAGS, NAMESPACES, TO_DO
 from ...stages.text.markup import namespace_of
 from ...stages.text.summary import shortened
 from ...stages.text.unicode import name_line
@@ -36,6 +37,7 @@ from .shared import (
     by,
     call,
     confirm,
+    cue_options,
     daemon,
     daemon_options,
     fail_midway,
@@ -47,6 +49,7 @@ from .shared import (
     show,
     span,
     standard_input,
+    trigger_text,
 )
 
 MAX_TOPICS = 100_000
@@ -66,27 +69,20 @@ def namespace_option(text: str) -> Callable[[F], F]:
     return click.option("--namespace", metavar="NAME", type=_Namespace(NAMESPACES), help=names)
 
 
-def question_option(more: str = "") -> Callable[[F], F]:
-    """``--question``, as often as there are some."""
-    about = "A question that it answers, in other words than its own, to find it by; may be given"
-    return click.option(
-        "--question",
-        "questions",
-        metavar="TEXT",
-        multiple=True,
-        help=f"{about} {MOST_QUESTIONS} times.{more}",
-    )
-
-
 @click.command()
 @click.argument("text", required=False)
 @namespace_option("The kind of memory [default: detected from the text].")
 @click.option("--tags", default="", help="Comma-separated.")
-@question_option()
+@cue_options()
 @scope_option("Whose memory it is.")
 @daemon_options
 def capture_command(
-    text: str | None, namespace: str | None, tags: str, questions: tuple[str, ...], scope: str
+    text: str | None,
+    namespace: str | None,
+    tags: str,
+    questions: tuple[str, ...],
+    triggers: tuple[Trigger, ...],
+    scope: str,
 ) -> None:
     """Store TEXT as a memory.
 
@@ -99,6 +95,7 @@ def capture_command(
         "namespace": namespace,
         "tags": [tag.strip() for tag in tags.split(",") if tag.strip()],
         "questions": questions,
+        "triggers": triggers,
         "scope": scope,
     }
     answer = call("capture", CaptureResult, params)
@@ -252,6 +249,8 @@ def get_command(memory_id: str) -> None:
         click.echo(f"tags {', '.join(map(name_line, answer.tags))}")
     for question in answer.questions:
         click.echo(f"answers {name_line(question)}")
+    for trigger in answer.triggers:
+        click.echo(f"shown before {name_line(trigger_text(trigger))}")
     if answer.superseded_by:
         click.echo(f"superseded by {answer.superseded_by}")
     if answer.valid_to:

@@ -14,6 +14,8 @@ from typing import Any, NoReturn, TypeVar
 import click
 import msgspec
 
+from ...bus.triggers import MOST_TRIGGERS, Trigger, check_triggers
+from ...bus.values import MOST_QUESTIONS
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
 from ..cli.client import CALL_S, CallFailed, Client, DaemonDiffers, DaemonHung, DaemonUnreachable, T
@@ -83,6 +85,59 @@ def limit_option(default: int, most: int, text: str) -> Callable[[F], F]:
     """``--limit``, checked here: the daemon's decoder would refuse it in words of its own."""
     kind = click.IntRange(1, most)
     return click.option("--limit", type=kind, default=default, show_default=True, help=text)
+
+
+class _TriggerType(click.ParamType[Trigger]):
+    """A trigger, as ``run: npm install`` or as JSON."""
+
+    name = "trigger"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Trigger:
+        if isinstance(value, Trigger):
+            return value
+        kind, colon, text = value.partition(":")
+        try:
+            if value.lstrip().startswith("{"):
+                trigger = msgspec.json.decode(value, type=Trigger)
+            elif colon and kind.strip() in {"run", "write", "edit"}:
+                trigger = Trigger(**{kind.strip(): text.strip()})
+            else:
+                raise ValueError('it is "run: WORDS", "write: TEXT", "edit: GLOB" or JSON')
+            check_triggers([trigger])
+        except (ValueError, msgspec.DecodeError) as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+        return trigger
+
+
+def cue_options(more: str = "") -> Callable[[F], F]:
+    """``--question`` and ``--trigger``, each as often as there are some."""
+    question = f"A question that it answers, in other words than its own; up to {MOST_QUESTIONS}."
+    trigger = (
+        "An action before which it is to be shown: 'run: WORDS' of a command, 'write: TEXT' in a "
+        f'file, \'edit: GLOB\', or JSON with "in" and "unless" too; up to {MOST_TRIGGERS}.'
+    )
+
+    def decorate(command: F) -> F:
+        for name, plural, metavar, kind, about in (
+            ("--trigger", "triggers", "ACTION", _TriggerType(), trigger),
+            ("--question", "questions", "TEXT", click.STRING, question),
+        ):
+            command = click.option(
+                name, plural, metavar=metavar, type=kind, multiple=True, help=f"{about}{more}"
+            )(command)
+        return command
+
+    return decorate
+
+
+def trigger_text(trigger: Trigger) -> str:
+    """``trigger`` as a person reads it."""
+    kind = "run" if trigger.run else "write" if trigger.write else "edit"
+    where = f" in {trigger.within}" if trigger.within else ""
+    unless = f", unless {', '.join(trigger.unless)}" if trigger.unless else ""
+    return f"{kind}: {getattr(trigger, kind)}{where}{unless}"
 
 
 def scope_option(text: str) -> Callable[[F], F]:

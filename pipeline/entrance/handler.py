@@ -26,8 +26,8 @@ from ...bus.events import (
     ToolFailed,
     ToolUsed,
 )
-from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
+from ...config.ids import ulid_of_hex
 from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes

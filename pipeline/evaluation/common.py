@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.prompts import Span
+from ...bus.triggers import Trigger
 from ...bus.values import Memory, Scope
 from ...config.paths import find_paths
 from ...config.settings import Settings
@@ -40,7 +41,7 @@ Interval = tuple[float, float]
 
 
 class JudgedMemory(Struct, frozen=True):
-    """A line of ``memories.jsonl``; ``questions`` are those that whoever kept it gave with it."""
+    """A line of ``memories.jsonl``; whoever kept it gave ``questions`` and ``triggers`` with it."""
 
     id: str
     text: str
@@ -49,6 +50,7 @@ class JudgedMemory(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     created_at: str = ""
     questions: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
 
     def __post_init__(self) -> None:
         self._moment()  # a line whose time is none is refused as it is read
@@ -68,6 +70,7 @@ class JudgedMemory(Struct, frozen=True):
             summary="",
             tags=self.tags,
             questions=self.questions,
+            triggers=self.triggers,
             created_at=moment,
             updated_at=moment,
         )

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from ...bus.anchors import Anchor, are_sound
 from ...bus.frames import read_json
+from ...bus.triggers import Trigger, check_triggers
 from ...bus.values import Provenance, Scope
 from ...stages.text.markup import namespace_of
 
@@ -75,8 +76,10 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sources: tuple[Provenance, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     questions: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
 
     def __post_init__(self) -> None:
+        check_triggers(self.triggers)
         if not are_sound(self.anchors):
             raise ValueError('"anchors" are no places inside a project')
         for made in (self.created_at, self.updated_at):

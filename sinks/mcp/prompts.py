@@ -241,10 +241,12 @@ answers, and these have none yet:
 
 {port.quote(answer["memories"])}
 
-For each of them call `update` with its `id` and `questions`, and nothing else: up to three short
-questions that it answers, as somebody may type them months later who does not remember how it was
-put. Use other words than its own (a synonym, the symptom, the purpose, the everyday name), and ask
-from a different side each time. Ask only what this memory answers by itself.
+For each of them call `update` with its `id` and `questions`, and its `triggers` where it warns
+of something, but no text. The questions are up to three short ones that it answers, as somebody
+may type them months later who does not remember how it was put: in other words than its own (a
+synonym, the symptom, the purpose, the everyday name), each from a different side. Ask only what
+this memory answers by itself. The schema of the tool says what triggers are; rather none than a
+broad one.
 {more if left else ""}"""
 
 
@@ -314,7 +316,7 @@ PROMPTS = (
     Prompt(
         name="add_questions",
         title="Add questions",
-        about="Give memories the questions that they answer, so that other words find them too.",
+        about="Have memories found in other words too, and shown before what they warn of.",
         arguments=(),
         write=add_questions,
     ),

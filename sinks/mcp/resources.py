@@ -15,8 +15,8 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from ...bus.ids import full_id
 from ...bus.values import NAMESPACES
+from ...config.ids import full_id
 from .port import Changed, ClientPort, Json, Refused
 from .schemas import MAX_QUERY
 
@@ -65,6 +65,9 @@ TOPICS = {
   otherwise.
 - `questions` are up to three that it answers, in other words than its own: it is found by them, and
   they are shown to nobody unasked.
+- `triggers` are up to five patterns of actions before which it is shown: `run` for a command,
+  `write` for a text that a change adds (`in` some files), `edit` for files, with `unless` for what
+  is harmless.
 """,
     "changing": """\
 # Changing
@@ -88,7 +91,7 @@ TOPICS = {
 - `search_with_context` (query, scope): search the code with what is remembered in mind.
 - `research_topic` (topic, depth): what is known of a topic; quick, standard or comprehensive.
 - `recall_context` (topic, intent): what is known, for howto, troubleshoot, explain or locate.
-- `add_questions`: give the newest memories that have no questions some.
+- `add_questions`: give the newest memories that have no questions some, and triggers.
 """,
     "scopes": """\
 # Scopes

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...bus.results import MemoryResult, Result, Topic
 from ...bus.sessions import FoundSessions
+from ...bus.triggers import MAX_TRIGGER_CHARS, MOST_TRIGGERS, MOST_UNLESS
 from ...bus.values import MAX_QUESTION_CHARS, MOST_QUESTIONS, Mode
 from ...config.patterns import regex
 from ...config.settings import MOST_TEXT_CHARS, Namespace
@@ -33,6 +34,62 @@ Questions = Annotated[
             "who does not remember how it was put: in other words than its own (a synonym, the "
             "symptom, the purpose, the everyday name). It is found by them. Where the user speaks "
             "another language than the text, one of them in that."
+        ),
+    ),
+]
+_TriggerText = Annotated[str, Meta(min_length=1, max_length=MAX_TRIGGER_CHARS)]
+
+
+class TriggerArgument(Struct, frozen=True, forbid_unknown_fields=True, rename={"within": "in"}):
+    """A pattern of actions: one of ``run``, ``write`` and ``edit``; * is any text in each."""
+
+    run: Annotated[
+        _TriggerText | UnsetType,
+        Meta(
+            description=(
+                "A shell command with these words in this order, others may stand between: "
+                "'npm install', 'git push --force'."
+            )
+        ),
+    ] = UNSET
+    write: Annotated[
+        _TriggerText | UnsetType,
+        Meta(
+            description=(
+                "A change of a file that adds this text, in one line, whole words, case counts: "
+                "'datetime.utcnow(', 'import requests'."
+            )
+        ),
+    ] = UNSET
+    edit: Annotated[
+        _TriggerText | UnsetType,
+        Meta(description="Any change of such a file that is there (generated, frozen): 'gen/**'."),
+    ] = UNSET
+    within: Annotated[
+        _TriggerText | UnsetType,
+        Meta(description="With write: only in such files, 'src/server/**'."),
+    ] = UNSET
+    unless: Annotated[
+        list[_TriggerText],
+        Meta(
+            max_length=MOST_UNLESS,
+            description=(
+                "Not where the command, or what the change adds, has one of these texts too: the "
+                "right way, a harmless place or option."
+            ),
+        ),
+    ] = []
+
+
+Triggers = Annotated[
+    list[TriggerArgument],
+    Meta(
+        max_length=MOST_TRIGGERS,
+        description=(
+            "Up to five patterns of actions right before which somebody has to be reminded of it, "
+            "because the action goes against it or goes wrong without it, as people would type or "
+            "write it. Of ten actions that match, nine should: a harmless neighbour (another "
+            "environment, a test, what it recommends) must not match. Rather none than a broad one."
         ),
     ),
 ]
@@ -112,6 +169,7 @@ class CaptureArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     tags: Annotated[list[Tag], Meta(max_length=20)] = []
     questions: Questions = []
+    triggers: Triggers = []
     scope: Annotated[
         Literal["project", "user", "org"],
         Meta(description="Whose memory: this project's, the user's everywhere, the team's."),
@@ -151,13 +209,17 @@ class Memory(MemoryResult, frozen=True, kw_only=True):
 
 
 class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``update`` takes: what is left out stays as it is; questions, if the text does."""
+    """What ``update`` takes.
+
+    What is left out stays as it is; questions and triggers only if the text does.
+    """
 
     id: Id
     text: Text | None = None
     namespace: InNamespace = None
     tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
     questions: Questions | None = None
+    triggers: Triggers | None = None
 
 
 class ForgetResult(Result, frozen=True, kw_only=True):
@@ -195,6 +257,7 @@ class SupersedeArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fi
     new: Annotated[Id | None, Meta(description="The id of the memory that holds now.")] = None
     text: Annotated[Text | None, Meta(description="Or what holds now, to be kept.")] = None
     questions: Questions = []
+    triggers: Triggers = []
 
 
 class SupersedeResult(Result, frozen=True, kw_only=True):

@@ -203,7 +203,8 @@ TOOLS = (
             "Keep one fact worth knowing in a later session, with its reason: a decision, what "
             "was learned, a pattern, what blocked and how it was solved. Not what the code says "
             "itself, and no secrets (they are taken out). What is known already is merged. Give "
-            "`questions`: with them it is found by who asks in other words."
+            "`questions`, by which it is found by who asks in other words, and `triggers`, before "
+            "which it is shown to who acts."
         ),
         takes=CaptureArguments,
         gives=CaptureResult,
@@ -214,8 +215,8 @@ TOOLS = (
         name="update",
         title="Correct a memory",
         description=(
-            "Correct the text, namespace, tags or questions of a memory. A new text needs its "
-            "questions anew. Older versions are kept."
+            "Correct the text, namespace, tags, questions or triggers of a memory. A new text "
+            "needs its questions and triggers anew. Older versions are kept."
         ),
         takes=UpdateArguments,
         gives=CaptureResult,

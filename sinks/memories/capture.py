@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -21,6 +22,7 @@ from ...bus.events import (
     TextStored,
 )
 from ...bus.signals import emit, stored
+from ...bus.triggers import MOST_TRIGGERS
 from ...bus.values import (
     BRINGS_BACK,
     CLOSED_TAGS,
@@ -39,6 +41,8 @@ from ..store.rows import Row, content_hash
 from ..store.store import Store
 from .comparison import RECORDS, Comparer, Comparison
 from .lifecycle import Lifecycle, denied_by_successor
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -145,6 +149,7 @@ class CaptureWriter:
             summary=event.summary.text,
             tags=event.tags,
             questions=event.questions or (),
+            triggers=event.triggers or (),
             anchors=request.anchors,
             confidence_percent=request.confidence_percent,
             provenance=request.provenance,
@@ -253,7 +258,8 @@ class CaptureWriter:
             version=duplicate.version + 1,
             namespace=event.namespace if request.own_namespace else duplicate.namespace,
             tags=self._united_tags(duplicate, event),
-            questions=_united_questions(duplicate, event),
+            questions=_united(event.questions, duplicate.questions, MOST_QUESTIONS),
+            triggers=_united(event.triggers, duplicate.triggers, MOST_TRIGGERS),
             confidence_percent=min(100, confidence),
             provenance=replace(duplicate.provenance, gate=gate),
             sources=_with_source(duplicate.sources, request.provenance),
@@ -277,9 +283,10 @@ class CaptureWriter:
             asked = is_same or event.request.explicit
             if not asked and self._store.is_forgotten(text, old.scope, unasked=True):
                 return (_declined(event, _FORGOTTEN),)
-            questions = _questions_of_revision(event, old, is_same)
-            settled = (event.namespace, event.tags, questions)
-            if is_same and settled == (old.namespace, old.tags, old.questions):
+            questions = _of_revision(event.questions, old.questions, is_same)
+            triggers = _of_revision(event.triggers, old.triggers, is_same)
+            before = (old.namespace, old.tags, old.questions, old.triggers)
+            if is_same and (event.namespace, event.tags, questions, triggers) == before:
                 return (self._settled(event, old, "stored"),)
             made_from = event.request.made_from
             if made_from is not None and await self._lifecycle.has_changed(old, made_from):
@@ -290,6 +297,7 @@ class CaptureWriter:
                 namespace=event.namespace,
                 tags=event.tags,
                 questions=questions,
+                triggers=triggers,
                 content=text,
                 summary=old.summary if is_same else event.summary.text,
                 content_hash=content_hash(text),
@@ -386,17 +394,16 @@ def _with_source(sources: Sequence[Provenance], new: Provenance) -> tuple[Proven
     return (*kept, new)
 
 
-def _united_questions(duplicate: Memory, event: StoreRequested) -> tuple[str, ...]:
-    """The questions of both, the newest first: the others did not keep it from being said again."""
-    united = dict.fromkeys((*(event.questions or ()), *duplicate.questions))
-    return tuple(united)[:MOST_QUESTIONS]
+def _united(new: tuple[T, ...] | None, old: tuple[T, ...], most: int) -> tuple[T, ...]:
+    """Both, the new ones first: the others did not keep the memory from being said again."""
+    return tuple(dict.fromkeys((*(new or ()), *old)))[:most]
 
 
-def _questions_of_revision(event: StoreRequested, old: Memory, is_same: bool) -> tuple[str, ...]:
-    """What a text answers another one may not: of a new one only its own questions are known."""
-    if event.questions is not None:
-        return event.questions
-    return old.questions if is_same else ()
+def _of_revision(new: tuple[T, ...] | None, old: tuple[T, ...], is_same: bool) -> tuple[T, ...]:
+    """What came with a text may not fit another one: of a new one only its own are known."""
+    if new is not None:
+        return new
+    return old if is_same else ()
 
 
 def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:

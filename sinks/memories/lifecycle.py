@@ -57,7 +57,9 @@ class Lifecycle:
             return False
         history = await self._store.history(memory.id, [memory.scope])
         said = {
-            (m.content, m.namespace, m.tags, m.questions) for m in history if m.version >= since
+            (m.content, m.namespace, m.tags, m.questions, m.triggers)
+            for m in history
+            if m.version >= since
         }
         return len(said) > 1 or all(m.version != since for m in history)
 
@@ -178,6 +180,7 @@ class Lifecycle:
             content_hash=wanted.content_hash,
             anchors=wanted.anchors,
             questions=wanted.questions,
+            triggers=wanted.triggers,
             contradicts=wanted.contradicts,
             valid_to=None,
             superseded_by=None,

@@ -15,8 +15,8 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.ids import ulid_beside
 from ...bus.values import Memory
+from ...config.ids import ulid_beside
 from ..store.rows import Row, digest
 
 T = TypeVar("T")
@@ -182,6 +182,7 @@ def _merged(base: Memory | None, theirs: Memory, mine: Memory) -> Memory:
         provenance=text.provenance,
         anchors=text.anchors,
         questions=_choose(*sides["questions"]) if text is theirs else text.questions,
+        triggers=_choose(*sides["triggers"]) if text is theirs else text.triggers,
     )
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.anchors import are_sound
+from ...bus.triggers import Trigger, check_triggers
 from ...bus.values import (
     MAX_QUESTION_CHARS,
     MOST_QUESTIONS,
@@ -192,15 +193,26 @@ def _has_bearable_size(memory: Memory) -> bool:
         and all(len(tag) <= _MOST_TAG_CHARS for tag in memory.tags)
         and len(memory.questions) <= MOST_QUESTIONS
         and all(len(one) <= MAX_QUESTION_CHARS for one in memory.questions)
+        and _are_sound(memory.triggers)
         and len(memory.sources) <= _MOST_SOURCES
         and all(len(text) <= _MOST_FIELD_CHARS for text in _fields(memory))
     )
+
+
+def _are_sound(triggers: Iterable[Trigger]) -> bool:
+    try:
+        check_triggers(triggers)
+    except ValueError:
+        return False
+    return True
 
 
 def _texts(memory: Memory) -> Iterable[str]:
     yield from (memory.content, memory.summary, memory.content_hash)
     yield from memory.tags
     yield from memory.questions
+    for trigger in memory.triggers:
+        yield from trigger.texts
     yield from _fields(memory)
     for anchor in memory.anchors:
         yield from (anchor.path, anchor.symbol)

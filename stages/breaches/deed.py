@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 
 from msgspec.structs import replace
 
+from ...bus.triggers import Trigger
 from ...bus.values import Memory
 from ..actions.commands import Command
 from ..actions.reading import (
@@ -36,6 +38,7 @@ from ..rules.protected_places import works_of
 from ..rules.version_control import MESSAGE_KEY, REWRITE_KEY
 from ..text.paths import concerns, way_out
 from .stated import Rules, rules_of
+from .triggers import TriggerForm, read_trigger, trigger_keys
 
 _FORMS = RULE_FORMS["actions"].forms
 
@@ -104,9 +107,8 @@ class Deed:
 
     def keys(self) -> frozenset[str]:
         """The keys that a rule has which this may break."""
-        wrapped = (one for _, _, some in self._commands for one in some)
-        heads = [key for one in (*self._ran, *wrapped) for key in command_keys(one)]
-        files = file_keys((*self._edited, *self._written, *self._gone))
+        heads = [key for one in self._all_run for key in command_keys(one)]
+        files = file_keys(self._changed_paths)
         return frozenset(
             (
                 *(f"run {head}" for head in heads),
@@ -118,7 +120,42 @@ class Deed:
                 *(f"work {work}" for one in self._changes for work in works_of(one)),
                 *((MESSAGE_KEY,) if self._messages else ()),
                 *((REWRITE_KEY,) if "git push" in "\n".join(self._changes) else ()),
+                *trigger_keys((one for one, _ in self._typed), self._changed_paths, self._codes),
             )
+        )
+
+    @property
+    def _all_run(self) -> tuple[str, ...]:
+        return (*self._ran, *(plain for _, _, some in self._commands for plain in some))
+
+    @cached_property
+    def _typed(self) -> tuple[tuple[str, str], ...]:
+        """Each command in its plain forms and as it was typed, and all that is said with it."""
+        forms = (
+            (whole, form)
+            for whole, ran, wrapped in self._commands
+            for form in (*ran, *wrapped, whole.rpartition("\n")[2])
+        )
+        return tuple((without_messages(form), whole) for whole, form in forms)
+
+    @property
+    def _there(self) -> tuple[str, ...]:
+        """What is changed of the files that are there; of a command nobody knows."""
+        return (*(() if self._is_new else self._edited), *self._written, *self._gone)
+
+    @property
+    def _changed_paths(self) -> tuple[str, ...]:
+        return (*self._edited, *self._written, *self._gone)
+
+    def meets(self, triggers: Iterable[Trigger]) -> bool:
+        """Whether this is an action before which one of ``triggers`` wants something shown."""
+        return any(map(self._meets, map(read_trigger, triggers)))
+
+    def _meets(self, form: TriggerForm) -> bool:
+        return (
+            any(form.is_run_by(command, whole) for command, whole in self._typed)
+            or any(map(form.is_written_in, self._codes))
+            or form.is_change_of(self._there, f"{self._said}\n{self._code.added}")
         )
 
     def concerns(self, memory: Memory) -> bool:

@@ -40,6 +40,7 @@ from ..rules.version_control import (
     pushes_against,
     reviews_kept,
 )
+from .triggers import read_trigger
 
 _FORMS = RULE_FORMS["actions"].forms
 
@@ -145,7 +146,8 @@ def warning_keys(memory: Memory) -> tuple[str, ...]:
     """
     if read_record(memory) is not None:
         return failing_shapes(memory)
-    return tuple(rules_of(memory.content).keys())
+    told = (read_trigger(trigger).key for trigger in memory.triggers)
+    return (*told, *rules_of(memory.content).keys())
 
 
 def rule_words(text: str) -> frozenset[str]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...bus.ids import ulid_of
 from ...bus.sessions import Passage
 from ...bus.values import MOST_QUESTIONS
+from ...config.ids import ulid_of
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..statements.canonical import stem

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.ids import ulid_of
 from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
+from ...config.ids import ulid_of
 from ...config.patterns import regex
 from ..language.topics import searched_words
 from ..language.words import is_negation, words

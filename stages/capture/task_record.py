@@ -20,9 +20,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
+from ...config.ids import ulid_of
 from ...config.patterns import regex
 from ..language.words import words
 from ..statements.open_work import OUTCOME

@@ -71,7 +71,10 @@ def _rated(memory: Memory, deeds: Sequence[Deed], commands: Sequence[Command]) -
         if repetition(record, commands) is not Repetition.REPEATS:
             return None
         return RatedHit(Hit.unsearched(memory, CERTAIN), "repeats a command that failed")
-    if any(deed.concerns(memory) and deed.breaks(memory.content) for deed in deeds):
+    here = [deed for deed in deeds if deed.concerns(memory)]
+    if any(deed.meets(memory.triggers) for deed in here):
+        return RatedHit(Hit.unsearched(memory, SURE), "is to be shown before such an action")
+    if any(deed.breaks(memory.content) for deed in here):
         return RatedHit(Hit.unsearched(memory, SURE), "states a rule that the action breaks")
     return None
 

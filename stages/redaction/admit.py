@@ -56,6 +56,7 @@ def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | Capt
         tags=tags,
         content=content,
         questions=_questions(event),
+        triggers=event.triggers,
     )
 
 
@@ -130,6 +131,7 @@ def _detected(trace: str, draft: Draft, max_chars: int) -> CaptureDetected | Cap
         tags=memory.tags,
         provenance=memory.provenance,
         questions=memory.questions,
+        triggers=memory.triggers,
     )
     return detect(request, max_chars=max_chars)
 
@@ -168,6 +170,7 @@ def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) ->
         namespace=ready.namespace,
         tags=ready.tags,
         questions=ready.questions or (),
+        triggers=ready.triggers or (),
         provenance=ready.request.provenance,
         sources=tuple(clean_provenance(source, redactor.redact) for source in memory.sources),
         anchors=tuple(one for one in memory.anchors if _is_spotless(one, redactor)),

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from ...bus.signals import emit, redacted
+from ...bus.triggers import Trigger
 from ...bus.values import CleanText, Kept, Memory, Provenance
 from ...config.patterns import regex
 from ..capture.task_record import NAMESPACE as TASKS
@@ -199,6 +200,7 @@ def redact(
     request, cleaner = event.request, _Cleaner(redactor, known)
     content, tags = cleaner(event.content), _clean_tags(event, cleaner)
     questions = _clean_questions(event.questions, cleaner)
+    triggers = _clean_triggers(event.triggers, cleaner)
     if redactor.mode == "block" and event.namespace == TASKS and not request.explicit:
         # Who wrote the record of a task had to redact the parts of it before cutting them.
         cleaner.counts += redactor.marks(content.text)
@@ -217,6 +219,7 @@ def redact(
             namespace=event.namespace,
             tags=tags,
             questions=questions,
+            triggers=triggers,
             provenance=provenance,
         ),
         namespace=event.namespace,
@@ -224,6 +227,7 @@ def redact(
         content=CleanText(content.text, tuple(cleaner.counts)),
         summary=_summary(content, request.summary, cleaner),
         questions=questions,
+        triggers=triggers,
     )
 
 
@@ -292,6 +296,15 @@ def _clean_questions(
     return tuple(one for one in questions if not cleaner(one).redactions)
 
 
+def _clean_triggers(
+    triggers: tuple[Trigger, ...] | None, cleaner: Callable[[str], CleanText]
+) -> tuple[Trigger, ...] | None:
+    """The triggers without those that hold a secret."""
+    if triggers is None:
+        return None
+    return tuple(one for one in triggers if not cleaner("\n".join(one.texts)).redactions)
+
+
 def _refusal(content: CleanText, cleaner: _Cleaner, mode: Mode) -> tuple[str, str] | None:
     """The decision not to keep it and the reason for the user, or None."""
     found = [name for name in cleaner.counts if name != PRIVATE]
@@ -355,6 +368,7 @@ def release(memory: Memory, *, redactor: Redactor) -> Memory | None:
         summary=redactor.redact(memory.summary).text,
         tags=tuple(tag for tag in memory.tags if not redactor.redact(tag).redactions),
         questions=_clean_questions(memory.questions, redactor.redact) or (),
+        triggers=_clean_triggers(memory.triggers, redactor.redact) or (),
         provenance=_clean(memory.provenance, redactor),
         sources=tuple(_clean(source, redactor) for source in memory.sources),
     )

@@ -13,8 +13,8 @@ from copy import copy
 
 from msgspec import Struct
 
-from ...bus.ids import ulid_beside, ulid_of
 from ...bus.sessions import Message, Speaker
+from ...config.ids import ulid_beside, ulid_of
 from ...config.patterns import regex
 from ..text.authorship import THEIRS, read_lines
 from ..text.unicode import cut, fenced, is_quoted

@@ -179,6 +179,7 @@ def test_stages_know_of_the_configuration_its_structs_and_helpers_alone():
             if isinstance(node, ast.ImportFrom) and node.level and module.startswith("config"):
                 allowed = {
                     "config.characters",
+                    "config.ids",
                     "config.settings",
                     "config.linear_model",
                     "config.languages",

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from subcog.bus.bus import Bus
 from subcog.bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
-from subcog.bus.ids import next_ulid, ulid
 from subcog.bus.prompts import Marked
 from subcog.bus.values import Kept, Place, Scope
+from subcog.config.ids import next_ulid, ulid
 from subcog.pipeline.app import captures
 from subcog.pipeline.app.captures import CaptureService
 

@@ -5,6 +5,7 @@ import pytest
 
 from subcog.bus.anchors import Anchor
 from subcog.bus.events import ExpireRequested, ForgetRequested, RestoreRequested
+from subcog.bus.triggers import Trigger
 from subcog.bus.values import Provenance, Scope
 from subcog.sinks.memories.capture import _with_source
 from subcog.sinks.store.rows import content_hash
@@ -365,6 +366,13 @@ async def test_what_is_said_again_brings_newer_questions(bench):
     assert (await bench.current(first.memory.id)).questions == ("four?", "three?", "one?")
 
 
+async def test_what_is_said_again_brings_newer_triggers(bench):
+    first = await bench.keep(BCRYPT, triggers=tuple(Trigger(run=f"a{n}") for n in range(4)))
+    await bench.keep(BCRYPT, triggers=(Trigger(run="new"), Trigger(run="a0"), Trigger(edit="x")))
+    runs = [one.run for one in (await bench.current(first.memory.id)).triggers]
+    assert runs == ["new", "a0", "", "a1", "a2"]
+
+
 @pytest.mark.parametrize(
     ("text", "given", "left"),
     [
@@ -376,12 +384,17 @@ async def test_what_is_said_again_brings_newer_questions(bench):
     ],
 )
 async def test_questions_stay_with_their_text(bench, text, given, left):
-    old = (await bench.keep(BCRYPT, questions=(PURPOSE,))).memory
-    await bench.keep(text, revises=old.id, questions=given, tags=("auth",))
-    assert (await bench.current(old.id)).questions == left
+    triggers = {what: (Trigger(run=what),) for what in (PURPOSE, "new?")}
+    old = (await bench.keep(BCRYPT, questions=(PURPOSE,), triggers=triggers[PURPOSE])).memory
+    now = {"questions": given, "triggers": triggers[given[0]] if given else given}
+    await bench.keep(text, revises=old.id, tags=("auth",), **now)
+    revised = await bench.current(old.id)
+    assert revised.questions == left
+    assert revised.triggers == (triggers[left[0]] if left else ())
     event = RestoreRequested(trace="t", id=old.id, scopes=(HERE,), version=1)
     settled = await bench.publish(await bench.archive.lifecycle.restore(event))
     assert settled.memory.questions == (PURPOSE,)
+    assert settled.memory.triggers == triggers[PURPOSE]
 
 
 async def test_questions_that_changed_since_are_not_written_over(bench):

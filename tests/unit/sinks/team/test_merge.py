@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from subcog.bus.triggers import Trigger
 from subcog.bus.values import Memory, Provenance
 from subcog.sinks.team.merge import fork_id, merge
 from tests.stores import START, make_row
@@ -160,9 +161,11 @@ def test_a_fork_has_the_same_id_whoever_makes_it_and_another_for_another_text():
     assert len(fork_id(mine)) == len(mine.id)
 
 
-def test_questions_go_with_their_text_and_else_with_who_changed_them():
-    asked = after(BASE, questions=("mine?",))
-    assert join(after(BASE, tags=("two",)), asked).mine.questions == ("mine?",)
+def test_questions_and_triggers_go_with_their_text_and_else_with_who_changed_them():
+    asked = after(BASE, questions=("mine?",), triggers=(Trigger(run="mine"),))
+    joined = join(after(BASE, tags=("two",)), asked).mine
+    assert (joined.questions, joined.triggers) == (asked.questions, asked.triggers)
+    assert join(after(asked, tags=("two",)), texted("mine"), base=asked).mine.triggers == ()
     assert join(texted("theirs", questions=("theirs?",)), after(BASE, tags=())).mine.questions == (
         "theirs?",
     )

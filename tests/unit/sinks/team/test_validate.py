@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.anchors import Anchor
+from subcog.bus.triggers import Trigger
 from subcog.bus.values import Encoding, Memory, Provenance, Scope
 from subcog.sinks.models.embedder import Embedder, Encoder
 from subcog.sinks.store.rows import Row, content_hash
@@ -121,6 +122,9 @@ HOSTILE = [
     ("size", {"tags": ("x" * 1_000,)}),
     ("size", {"questions": ("why?",) * 4}),
     ("size", {"questions": ("x" * 201,)}),
+    ("size", {"triggers": (Trigger(run="a", edit="b"),)}),
+    ("size", {"triggers": (Trigger(run="a"),) * 6}),
+    ("text", {"triggers": (Trigger(run="a \u202e"),)}),
     ("text", {"questions": ("why \u202e?",)}),
     ("size", {"sources": (Provenance(),) * 1_000}),
     ("size", {"provenance": Provenance(file="x" * 10_000)}),

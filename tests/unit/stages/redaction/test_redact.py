@@ -3,6 +3,7 @@ from msgspec.structs import replace
 
 from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from subcog.bus.signals import redacted
+from subcog.bus.triggers import Trigger
 from subcog.bus.values import Kept, Provenance, Scope
 from subcog.stages.redaction.admit import detect
 from subcog.stages.redaction.redact import Redactor, redact, release, with_warning
@@ -25,6 +26,7 @@ def detected(content, **fields):
         tags=request.tags,
         content=content,
         questions=request.questions,
+        triggers=request.triggers,
     )
 
 
@@ -292,6 +294,13 @@ def test_a_question_with_a_secret_is_left_out_and_told():
     assert stored.content.redactions == ("github-token",)
 
 
+def test_a_trigger_with_a_secret_is_left_out_and_told():
+    triggers = (Trigger(run="deploy", unless=(TOKEN,)), Trigger(write="import requests"))
+    stored = redact(detected("We use httpx here", triggers=triggers), redactor=REDACTOR)
+    assert stored.triggers == stored.request.triggers == triggers[1:]
+    assert stored.content.redactions == ("github-token",)
+
+
 def test_a_secret_in_a_question_blocks_where_secrets_block():
     event = detected("fine", questions=(f"is {TOKEN} valid?",))
     assert redact(event, redactor=Redactor.load(mode="block")).kept.outcome == "declined"
@@ -383,6 +392,7 @@ def test_what_was_stored_before_there_was_a_rule_is_cleaned_everywhere(redactor)
         summary=f"The token {GITHUB_TOKEN}",
         tags=("mirror", GITHUB_TOKEN),
         questions=("what is it for?", f"what is {GITHUB_TOKEN} for?"),
+        triggers=(Trigger(run=f"curl {GITHUB_TOKEN}"), Trigger(run="curl")),
         provenance=origin,
         sources=(origin,),
     )
@@ -392,6 +402,7 @@ def test_what_was_stored_before_there_was_a_rule_is_cleaned_everywhere(redactor)
     assert "my own notes" not in clean.content
     assert clean.tags == ("mirror",)
     assert clean.questions == ("what is it for?",)
+    assert clean.triggers == (Trigger(run="curl"),)
     # What is ours is no text, and a mark that says who and why would be no use redacted.
     assert (clean.provenance.gate, clean.provenance.author) == (origin.gate, "ann")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.ids import full_id, next_ulid, ulid, ulid_of, ulid_of_hex
+from subcog.config.ids import full_id, next_ulid, ulid, ulid_of, ulid_of_hex
 
 
 def test_a_ulid_has_26_characters_of_the_published_alphabet():

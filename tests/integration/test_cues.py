@@ -1,4 +1,4 @@
-"""A memory is found by the questions that came with it, through the real hook."""
+"""A memory is found by the questions and triggers that came with it, through the real hooks."""
 
 from __future__ import annotations
 
@@ -82,30 +82,42 @@ def test_too_many_too_long_or_no_questions_are_refused(house, questions, said):
     assert said in answer["content"][0]["text"]
 
 
-def test_from_the_command_line_they_are_given_shown_listed_and_taken_along(house, tmp_path):
-    house.run("capture", TEXT, "--question", QUESTIONS[0], "--question", QUESTIONS[1])
+@pytest.mark.parametrize("form", ["jsonl", "md"])
+def test_from_the_command_line_they_are_given_shown_listed_and_taken_along(house, tmp_path, form):
+    given = [f"--question={question}" for question in QUESTIONS]
+    given += ["--trigger=run: kestrel run", '--trigger={"write": "512", "in": "*.yaml"}']
+    house.run("capture", TEXT, *given)
     [found] = house.ask("recall", "kestrel")["memories"]
     shown = house.run("get", found["id"]).stdout
     assert [line for line in shown.splitlines() if line.startswith("answers ")] == [
         f"answers {question}" for question in QUESTIONS
     ]
+    assert "shown before run: kestrel run" in shown.splitlines()
+    assert "shown before write: 512 in *.yaml" in shown.splitlines()
+    triggers = [{"run": "kestrel run"}, {"write": "512", "in": "*.yaml"}]
     without = house.ask("list", "--without-questions")["memories"]
     assert sorted(one["content"] for one in without) == sorted(OTHERS)
 
-    exported = tmp_path / "memories.jsonl"
+    exported = tmp_path / f"memories.{form}"
     (tmp_path / "other").mkdir()
-    exported.write_text(house.run("export").stdout)
+    form = {"md": "markdown"}.get(form, form)
+    exported.write_text(house.run("export", "--format", form).stdout)
     house.run("forget", found["id"], "--yes")
     house.run("undo")
     [back] = house.ask("recall", "kestrel")["memories"]
-    assert house.ask("get", back["id"])["questions"] == list(QUESTIONS)
+    again = house.ask("get", back["id"])
+    assert (again["questions"], again["triggers"]) == (list(QUESTIONS), triggers)
     other = neighbour(house, tmp_path / "other")
     other.ask("import", str(exported))
     [copied] = other.ask("recall", "kestrel")["memories"]
-    assert other.ask("get", copied["id"])["questions"] == list(QUESTIONS)
+    again = other.ask("get", copied["id"])
+    assert (again["questions"], again["triggers"]) == (list(QUESTIONS), triggers)
 
     house.run("update", back["id"], "Kestrel needs no memory of its own any more")
-    assert house.ask("get", back["id"])["questions"] == []
+    left = house.ask("get", back["id"])
+    assert left["questions"] == left["triggers"] == []
+    house.run("update", back["id"], "--trigger", "edit: kestrel/**")
+    assert house.ask("get", back["id"])["triggers"] == [{"edit": "kestrel/**"}]
 
 
 def test_the_prompt_of_the_server_names_those_that_have_none(house):
@@ -115,3 +127,67 @@ def test_the_prompt_of_the_server_names_those_that_have_none(house):
     text = asked["messages"][0]["content"]["text"]
     assert all(other in text for other in OTHERS)
     assert kept["id"] not in text
+
+
+REFUND = {"write": "Refund.create(", "in": "src/**", "unless": ["idempotency_key"]}
+RULE = "Refunds went out twice in March since nobody could tell one try from the next"
+
+
+def propose(house: House, session: str, tool: str, **given: str) -> str:
+    """What the agent reads before it uses a tool."""
+    payload = {
+        "session_id": session,
+        "cwd": str(house.project),
+        "hook_event_name": "PreToolUse",
+        "tool_name": tool,
+        "tool_input": given,
+    }
+    answer = house.hook("PreToolUse", payload) or {}
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def test_an_agents_triggers_bring_its_memory_before_the_act(house):
+    file = str(house.project / "src" / "pay.py")
+    text = "stripe.Refund.create(charge)"
+    plain = capture(house, text=RULE)
+    assert propose(house, "before", "Write", file_path=file, content=text) == ""
+
+    triggers = [REFUND, {"run": "stripe refunds create", "unless": ["--idempotency"]}]
+    with Lines(house) as client:
+        client.tool("update", id=plain["id"], triggers=triggers)
+    told = propose(house, "write", "Write", file_path=file, content=text)
+    assert RULE in told
+    assert "unless" not in told, "what finds a memory is not shown"
+    assert RULE in propose(house, "run", "Bash", command="stripe refunds create --charge ch_1")
+    for session, tool, given in (
+        ("keyed", "Write", {"file_path": file, "content": f"{text[:-1]}, idempotency_key=key)"}),
+        ("other", "Write", {"file_path": str(house.project / "a.py"), "content": text}),
+        ("safe", "Bash", {"command": "stripe refunds create --idempotency k"}),
+        ("look", "Bash", {"command": "stripe refunds list"}),
+    ):
+        assert propose(house, session, tool, **given) == "", given
+    assert propose(house, "write", "Write", file_path=file, content=text) == "", "once a session"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "said"),
+    [
+        ({}, "one of"),
+        ({"run": "a", "write": "b"}, "one of"),
+        ({"run": "*"}, "every action"),
+        ({"run": "x" * 201}, "200"),
+        ({"run": "a", "unless": ["b"] * 9}, "8"),
+        ({"run": "a", "when": "b"}, "when"),
+    ],
+)
+def test_what_is_no_trigger_is_refused(house, trigger, said):
+    with Lines(house) as client:
+        answer = client.tool("capture", text=TEXT, triggers=[trigger])
+    assert answer["isError"]
+    assert said in answer["content"][0]["text"]
+
+
+def test_a_wrong_trigger_on_the_command_line_is_told(house):
+    told = house.run("capture", TEXT, "--trigger", "npm install")
+    assert told.returncode == 2
+    assert "run: WORDS" in told.stderr

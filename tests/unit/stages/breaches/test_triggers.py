@@ -1,0 +1,168 @@
+"""Triggers: the patterns of actions that came with a memory."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subcog.bus.triggers import MOST_TRIGGERS, Trigger, check_triggers
+from subcog.bus.values import Action
+from subcog.stages.actions.reading import read_action
+from subcog.stages.breaches.deed import Deed
+from subcog.stages.breaches.stated import warning_keys
+from subcog.stages.breaches.triggers import LineText, read_trigger
+from tests.fakes import make_memory
+from tests.waiting import ends_soon
+
+TOP = "/work/project"
+
+
+def run(command):
+    return Deed(read_action(Action(tool="Bash", command=command, directory=TOP), tops=(TOP,)))
+
+
+def change(path, added, removed="something else"):
+    action = Action(tool="Edit", paths=(f"{TOP}/{path}",), written=added, replaced=removed)
+    return Deed(read_action(action, tops=(TOP,)))
+
+
+INSTALL = Trigger(run="npm install")
+APPLY = Trigger(run="terraform apply", unless=("dev", "staging"))
+REFUND = Trigger(write="Refund.create(", unless=("idempotency_key",))
+SERVER_LOG = Trigger(write="console.log", within="src/server/**")
+MIGRATION = Trigger(edit="db/migrations/*.sql")
+
+
+@pytest.mark.parametrize(
+    ("trigger", "command"),
+    [
+        (INSTALL, "npm install"),
+        (INSTALL, "cd web && npm install left-pad"),
+        (INSTALL, "sudo npm --prefix web install"),
+        (Trigger(run="git push --force"), "git push origin main --force"),
+        (Trigger(run="git push --force"), "git push -f"),
+        (Trigger(run="kubectl delete pvc*"), "kubectl delete pvc/data-0 -n prod"),
+        (Trigger(run="*migrate* prod*"), "bin/db-migrate-all production"),
+        (APPLY, "terraform apply -auto-approve"),
+        (APPLY, "cd infra/envs/prod && terraform apply"),
+        (APPLY, "terraform apply > /dev/null"),
+        (MIGRATION, "rm db/migrations/003_users.sql"),
+    ],
+)
+def test_a_command_is_met_by_its_words_in_order(trigger, command):
+    deed = run(command)
+    assert deed.meets([trigger])
+    assert read_trigger(trigger).key in set(deed.keys())
+
+
+@pytest.mark.parametrize(
+    ("trigger", "command"),
+    [
+        (INSTALL, "npm test"),
+        (INSTALL, "install npm"),
+        (INSTALL, "echo npm install"),
+        (INSTALL, "npm install --dry-run"),
+        (INSTALL, "git commit -m 'npm install is needed'"),
+        (APPLY, "cd infra/envs/dev && terraform apply"),
+        (APPLY, "terraform apply -var-file staging.tfvars"),
+        (Trigger(run="*a*a"), "touch a"),
+        (MIGRATION, "cat db/migrations/003_users.sql"),
+        (REFUND, "grep -r 'Refund.create(' src"),
+    ],
+)
+def test_a_harmless_neighbour_is_met_by_none(trigger, command):
+    assert not run(command).meets([trigger])
+
+
+@pytest.mark.parametrize(
+    ("trigger", "path", "added"),
+    [
+        (REFUND, "src/pay.py", "Stripe::Refund.create(id)"),
+        (SERVER_LOG, "src/server/api/users.ts", "  console.log(user)"),
+        (Trigger(write="import requests"), "a.py", "import requests"),
+        (Trigger(write="add_index *payments"), "db/x.rb", "add_index :payments, :id"),
+        (Trigger(write="*float64"), "a.go", "var x bigfloat64"),
+        (MIGRATION, "db/migrations/003_users.sql", "drop table users;"),
+        (Trigger(edit="gen/**"), "gen/go/users.pb.go", "x"),
+        (Trigger(edit="**/*.sql"), "db/deep/x.sql", "x"),
+        (Trigger(write="@", within="**/de.json"), "web/de.json", '"mail": "a@b"'),
+    ],
+)
+def test_a_change_is_met_by_what_it_adds_and_where(trigger, path, added):
+    deed = change(path, added)
+    assert deed.meets([trigger])
+    assert read_trigger(trigger).key in set(deed.keys())
+
+
+@pytest.mark.parametrize(
+    ("trigger", "path", "added", "removed"),
+    [
+        (REFUND, "src/pay.py", "Refund.create(id,\n  idempotency_key=key)", ""),
+        (REFUND, "src/pay.py", "refund.create(id)", ""),
+        (REFUND, "src/pay.py", "MyRefund.create(id)", ""),
+        (REFUND, "src/pay.py", "# Refund.create( is what we avoid", ""),
+        (REFUND, "docs/pay.md", "Call Refund.create( with a key", ""),
+        (REFUND, "src/pay.py", "charge(id)", "Refund.create(id)"),
+        (SERVER_LOG, "src/web/page.ts", "console.log(user)", ""),
+        (Trigger(write="add_index *payments"), "db/x.rb", "add_index :users\npayments", ""),
+        (MIGRATION, "db/migrations/README.md", "x", "y"),
+        (MIGRATION, "db/migrations/old/x.sql", "x", "y"),
+        (MIGRATION, "db/migrations/004_new.sql", "create table orders;", ""),
+    ],
+)
+def test_a_harmless_change_is_met_by_none(trigger, path, added, removed):
+    assert not change(path, added, removed).meets([trigger])
+
+
+WORD = st.sampled_from(["git", "push", "prod", "a*", "*b", "x", "utcnow", "now(", ".", "é", "--f"])
+TEXTS = st.lists(WORD, min_size=1, max_size=4).map(" ".join)
+
+
+@given(pattern=TEXTS, beside=TEXTS, text=TEXTS)
+def test_what_meets_a_trigger_has_its_key(pattern, beside, text):
+    said = f"{beside} {pattern.replace('*', 'zz')} {text}"
+    for trigger, deed in (
+        (Trigger(run=pattern), run(f"deploy {said}")),
+        (Trigger(write=pattern), change("src/a.go", said)),
+        (Trigger(edit=pattern.replace(" ", "/")), change(said.replace(" ", "/"), "x")),
+    ):
+        if deed.meets([trigger]):
+            assert read_trigger(trigger).key in set(deed.keys())
+
+
+def test_a_memory_is_found_by_the_keys_of_its_triggers():
+    memory = make_memory(1, "We use pnpm here.", triggers=(INSTALL, MIGRATION))
+    assert {"words npm install", "file .sql"} <= set(warning_keys(memory))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (Trigger(), "one of"),
+        (Trigger(run="a", write="b"), "one of"),
+        (Trigger(run="a", within="src"), '"in"'),
+        (Trigger(run="*"), "every action"),
+        (Trigger(run="x" * 201), "200"),
+        (Trigger(write="a\nb"), "one line"),
+        (Trigger(write="*".join("abcdefgh")), "more than 6"),
+        (Trigger(edit="*/*/*/*.py"), "more than 3"),
+        (Trigger(write="a", within="*/*/*/*.py"), "more than 3"),
+        (Trigger(run="a", unless=("b",) * 9), "at most 8"),
+        (Trigger(run="a", unless=("b" * 201,)), "200"),
+    ],
+)
+def test_what_is_no_trigger_is_refused_in_words(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        check_triggers([INSTALL, wrong])
+
+
+def test_more_than_five_are_refused():
+    check_triggers([INSTALL] * MOST_TRIGGERS)
+    with pytest.raises(ValueError, match="at most 5"):
+        check_triggers([INSTALL] * (MOST_TRIGGERS + 1))
+
+
+def test_a_hostile_text_takes_no_longer_than_it_is_long():
+    text = LineText("*".join("aaaaaac"))
+    with ends_soon():
+        assert not text.is_in("a b " * 50_000)
+        assert not change("a" * 4000, "a" * 50_000).meets([Trigger(edit="*a*a*b")])
