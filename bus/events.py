@@ -266,7 +266,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     that a memory with this text moves to it. ``brings_back`` is a memory that was forgotten and is
     taken back by this one, which has the summary and the anchors that it had. ``questions`` and
     ``triggers`` are as in ``Memory``; None leaves a revised memory those that it has, if its text
-    stays the same. ``before`` are the scopes that its project had earlier: what was forgotten in
+    mostly stays. ``before`` are the scopes that its project had earlier: what was forgotten in
     them is not kept unasked. ``made_from`` is the version of ``revises`` that a revision was made
     from; where what it says or its place changed since, the revision is declined. None: it is
     written whatever it finds.

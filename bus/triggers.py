@@ -36,6 +36,14 @@ class Trigger(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"wi
         """All that it says."""
         return (self.run, self.write, self.edit, self.within, *self.unless)
 
+    @property
+    def said(self) -> str:
+        """It, as a person reads it."""
+        kind = "run" if self.run else "write" if self.write else "edit"
+        where = f" in {self.within}" if self.within else ""
+        unless = f", unless {', '.join(self.unless)}" if self.unless else ""
+        return f"{kind}: {getattr(self, kind)}{where}{unless}"
+
 
 def check_triggers(triggers: Iterable[Trigger]) -> None:
     """Raise ``ValueError``, which says what is right, where one is none or they are too many."""
@@ -52,8 +60,9 @@ def check_triggers(triggers: Iterable[Trigger]) -> None:
             _check_text(text)
         for glob in (trigger.edit, trigger.within):
             _check_wild(glob, _MOST_WILD_IN_GLOB)
-        if not (trigger.run + trigger.write + trigger.edit).replace("*", "").strip("/ "):
-            raise ValueError("a trigger names something: * alone is every action")
+        for text in (trigger.run or trigger.write or trigger.edit, *trigger.unless):
+            if not text.replace("*", "").strip("/ "):
+                raise ValueError("a trigger names something: * alone is every action")
 
 
 def _check_text(text: str) -> None:

@@ -382,7 +382,7 @@ async def _find_rules(event: PromptParsed, warnings: Warnings, gathered: _Gather
     gathered.broken = tuple(
         Bearing(memory=memory, relevance=SURE, why="states a rule that the order breaks")
         for memory in known
-        if deed.breaks(memory.content)
+        if deed.meets(memory.triggers) or deed.breaks(memory.content)
     )[:MOST_BEARING]
 
 

@@ -44,20 +44,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
-    {
-        "author",
-        "content",
-        "summary",
-        "questions",
-        "triggers",
-        "reason",
-        "why",
-        "tags",
-        "file",
-        "query",
-        "topic",
-    }
-    | {"name", "text", "opening", "branch", "files", "hook", "client", "provenance", "also_said_by"}
+    "author content summary questions triggers reason why tags file query topic name text opening"
+    " branch files hook client provenance also_said_by".split()
 )
 TEXTS_CHARS = 20_000
 """So many characters the memories of one answer have together."""

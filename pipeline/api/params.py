@@ -124,7 +124,7 @@ class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``update``: what is None stays as it is; questions and triggers only if the text does.
+    """``update``: what is None stays as it is; questions and triggers only if the text mostly does.
 
     ``version`` is the one that the client read: where what it says was changed since, it is told.
     """

@@ -73,8 +73,8 @@ def update_command(
 ) -> None:
     """Change the text, namespace, tags, questions or triggers of a memory.
 
-    With - as TEXT standard input is read. A new text needs its questions and triggers anew. Older
-    versions are kept: see `subcog history`.
+    With - as TEXT standard input is read. A text that says another thing needs its questions and
+    triggers anew. Older versions are kept: see `subcog history`.
     """
     params = {
         "id": memory_id,

@@ -49,7 +49,6 @@ from .shared import (
     show,
     span,
     standard_input,
-    trigger_text,
 )
 
 MAX_TOPICS = 100_000
@@ -250,7 +249,7 @@ def get_command(memory_id: str) -> None:
     for question in answer.questions:
         click.echo(f"answers {name_line(question)}")
     for trigger in answer.triggers:
-        click.echo(f"shown before {name_line(trigger_text(trigger))}")
+        click.echo(f"shown before {name_line(trigger.said)}")
     if answer.superseded_by:
         click.echo(f"superseded by {answer.superseded_by}")
     if answer.valid_to:

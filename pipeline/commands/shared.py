@@ -100,7 +100,7 @@ class _TriggerType(click.ParamType[Trigger]):
         kind, colon, text = value.partition(":")
         try:
             if value.lstrip().startswith("{"):
-                trigger = msgspec.json.decode(value, type=Trigger)
+                trigger = _decoded(value)
             elif colon and kind.strip() in {"run", "write", "edit"}:
                 trigger = Trigger(**{kind.strip(): text.strip()})
             else:
@@ -109,6 +109,14 @@ class _TriggerType(click.ParamType[Trigger]):
         except (ValueError, msgspec.DecodeError) as error:
             self.fail(f"{value!r}: {error}", param, ctx)
         return trigger
+
+
+def _decoded(text: str) -> Trigger:
+    given = msgspec.json.decode(text, type=dict[str, Any])
+    known = [field.encode_name for field in msgspec.structs.fields(Trigger)]
+    if unknown := given.keys() - set(known):
+        raise ValueError(f"there is no {', '.join(sorted(unknown))}, only {', '.join(known)}")
+    return msgspec.convert(given, Trigger)
 
 
 def cue_options(more: str = "") -> Callable[[F], F]:
@@ -130,14 +138,6 @@ def cue_options(more: str = "") -> Callable[[F], F]:
         return command
 
     return decorate
-
-
-def trigger_text(trigger: Trigger) -> str:
-    """``trigger`` as a person reads it."""
-    kind = "run" if trigger.run else "write" if trigger.write else "edit"
-    where = f" in {trigger.within}" if trigger.within else ""
-    unless = f", unless {', '.join(trigger.unless)}" if trigger.unless else ""
-    return f"{kind}: {getattr(trigger, kind)}{where}{unless}"
 
 
 def scope_option(text: str) -> Callable[[F], F]:

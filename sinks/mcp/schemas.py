@@ -211,7 +211,7 @@ class Memory(MemoryResult, frozen=True, kw_only=True):
 class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``update`` takes.
 
-    What is left out stays as it is; questions and triggers only if the text does.
+    What is left out stays as it is; questions and triggers only if the text mostly does.
     """
 
     id: Id

@@ -215,8 +215,8 @@ TOOLS = (
         name="update",
         title="Correct a memory",
         description=(
-            "Correct the text, namespace, tags, questions or triggers of a memory. A new text "
-            "needs its questions and triggers anew. Older versions are kept."
+            "Correct the text, namespace, tags, questions or triggers of a memory. A text that "
+            "says another thing needs its questions and triggers anew. Older versions are kept."
         ),
         takes=UpdateArguments,
         gives=CaptureResult,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
@@ -50,6 +51,8 @@ _log = logging.getLogger(__name__)
 _CONFIRMED = 5
 _MAX_TAGS = 10
 _MAX_SOURCES = 20
+# What has so many words in common is a correction (the Dice coefficient of their words).
+_MOSTLY = 0.8
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
 _FORGOTTEN_SINCE = "it was stored before and forgotten since"
 
@@ -283,8 +286,9 @@ class CaptureWriter:
             asked = is_same or event.request.explicit
             if not asked and self._store.is_forgotten(text, old.scope, unasked=True):
                 return (_declined(event, _FORGOTTEN),)
-            questions = _of_revision(event.questions, old.questions, is_same)
-            triggers = _of_revision(event.triggers, old.triggers, is_same)
+            fits = is_same or _is_mostly(old.content, text)
+            questions = _of_revision(event.questions, old.questions, fits)
+            triggers = _of_revision(event.triggers, old.triggers, fits)
             before = (old.namespace, old.tags, old.questions, old.triggers)
             if is_same and (event.namespace, event.tags, questions, triggers) == before:
                 return (self._settled(event, old, "stored"),)
@@ -399,11 +403,18 @@ def _united(new: tuple[T, ...] | None, old: tuple[T, ...], most: int) -> tuple[T
     return tuple(dict.fromkeys((*(new or ()), *old)))[:most]
 
 
-def _of_revision(new: tuple[T, ...] | None, old: tuple[T, ...], is_same: bool) -> tuple[T, ...]:
-    """What came with a text may not fit another one: of a new one only its own are known."""
+def _of_revision(new: tuple[T, ...] | None, old: tuple[T, ...], fits: bool) -> tuple[T, ...]:
+    """What came with a text may not fit another one: of that only its own are known."""
     if new is not None:
         return new
-    return old if is_same else ()
+    return old if fits else ()
+
+
+def _is_mostly(old: str, new: str) -> bool:
+    """Whether the two have so many words in common that one corrects the other."""
+    words = Counter(old.casefold().split()), Counter(new.casefold().split())
+    common = 2 * (words[0] & words[1]).total()
+    return common >= _MOSTLY * (words[0].total() + words[1].total())
 
 
 def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:

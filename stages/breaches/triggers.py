@@ -139,6 +139,7 @@ def read_trigger(trigger: Trigger) -> TriggerForm:
 
 
 def _pattern(glob: str) -> PathPattern | None:
+    # There ** is any text, so the slash after it is in it.
     path = glob.removeprefix("./").lstrip("/").replace("/**/", "/**").removeprefix("**/")
     return PathPattern(path, existing=False) if path else None
 

@@ -21,10 +21,14 @@ pytestmark = pytest.mark.slow
 
 
 FACT = "Invoices are numbered per tenant, never globally"
+CUES = {
+    "questions": ["why do two customers have the same bill number?"],
+    "triggers": [{"run": "touch *-counter", "unless": ["tenant-counter"]}],
+}
 FOUND = "subcog://search/password%20hashing"
 USED = {
     "recall": (f"{TOOL}recall", {"query": "how are passwords hashed?"}),
-    "capture": (f"{TOOL}capture", {"text": FACT}),
+    "capture": (f"{TOOL}capture", {"text": FACT} | CUES),
     "list": ("ListMcpResourcesTool", {"server": SERVER}),
     "read": ("ReadMcpResourceTool", {"server": SERVER, "uri": FOUND}),
 }
@@ -78,6 +82,21 @@ def test_what_the_model_captures_is_kept_for_its_project(session, shared_agent):
         "recall", "how are invoices numbered", "--project", str(session.project)
     )
     assert FACT in json.dumps(answer)
+
+
+def test_what_the_model_captured_comes_in_other_words_and_before_the_act(session, shared_agent):
+    api = shared_agent.api
+    so_far = len(api.prompts)
+    api.commands += ["touch tenant-counter", "touch all-counter"]
+    later = shared_agent.start(session.project)
+    later.prompt("Why can two customers have the same bill number?")
+    later.close()
+
+    asked, harmless, warned = map(texts_of, api.prompts[so_far:])
+    assert FACT in asked
+    assert "PreToolUse" not in harmless
+    assert "PreToolUse:Bash hook additional context" in warned
+    assert warned.count(FACT) == harmless.count(FACT) + 1
 
 
 def test_a_resource_is_read_with_the_agents_own_tools(session):

@@ -14,6 +14,7 @@ from tests.fault.ruins import break_column
 from tests.stores import START, make_row, opened
 from tests.teams import EPOCH, ORG, apply, change, feed, join, membership
 
+# Their texts are so long that no block of the file has both words and bodies.
 ROWS = 1_000
 SENT = 100
 NOW = START + timedelta(days=40)
@@ -27,7 +28,7 @@ def whole(tmp_path_factory) -> bytes:
     async def make() -> None:
         async with opened(path) as store:
             await join(store)
-            await store.put([make_row(n, scope=ORG, content=f"{n} " * 120) for n in range(ROWS)])
+            await store.put([make_row(n, scope=ORG, content=f"{n} " * 112) for n in range(ROWS)])
             entries = await store.replica.outbox(limit=ROWS - SENT)
             await store.replica.sent([each.seq for each in entries])
             theirs = [make_row(ROWS + n, scope=ORG) for n in range(50)]

@@ -188,6 +188,12 @@ def test_what_is_no_trigger_is_refused(house, trigger, said):
 
 
 def test_a_wrong_trigger_on_the_command_line_is_told(house):
-    told = house.run("capture", TEXT, "--trigger", "npm install")
-    assert told.returncode == 2
-    assert "run: WORDS" in told.stderr
+    for wrong, why in (
+        ("npm install", '"run: WORDS"'),
+        ('{"run": "npm", "where": "src"}', "there is no where, only run, write, edit, in, unless"),
+        ('{"run": 7}', "Expected `str`"),
+        ("run: *", "every action"),
+    ):
+        told = house.run("capture", TEXT, "--trigger", wrong)
+        assert told.returncode == 2
+        assert why in " ".join(told.stderr.split())

@@ -883,6 +883,19 @@ def test_too_much_is_refused_and_a_path_leads_nowhere_else(raw):
     assert raw.send("GET", "/ui")[0] in {307, 200}
 
 
+def test_a_memory_says_what_it_answers_and_before_what_it_is_shown(house, raw):
+    text = "The pelican has to be fed before the tide"
+    cues = ("--question=who is hungry at <high> water?", "--trigger=run: open sluice")
+    one = house.capture(text, *cues)["id"]
+    shown = raw.send("GET", f"{raw.path}memory/{one}")[2]
+    assert "<dt>Answers</dt>" in shown
+    assert "&lt;high&gt; water" in shown or "‹high› water" in shown
+    assert "run: open sluice" in shown
+    edited = json.dumps({"do": "update", "ids": [one], "text": f"{text} comes"})
+    assert raw.send("POST", f"{raw.path}act", edited)[0] == 200
+    assert house.ask("get", one)["triggers"] == [{"run": "open sluice"}]
+
+
 def test_another_projects_memories_are_not_on_the_page(house, raw, tmp_path):
     other = House(tmp_path)
     other.env = house.env | {"CLAUDE_PROJECT_DIR": str(other.project)}

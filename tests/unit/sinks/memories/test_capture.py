@@ -379,8 +379,9 @@ async def test_what_is_said_again_brings_newer_triggers(bench):
         (BCRYPT, None, (PURPOSE,)),
         (BCRYPT, (), ()),
         (BCRYPT, ("new?",), ("new?",)),
-        (ARGON, None, ()),
-        (ARGON, ("new?",), ("new?",)),
+        (ARGON, None, (PURPOSE,)),
+        ("Passwords live in Keycloak now", None, ()),
+        ("Passwords live in Keycloak now", ("new?",), ("new?",)),
     ],
 )
 async def test_questions_stay_with_their_text(bench, text, given, left):

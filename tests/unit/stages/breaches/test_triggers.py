@@ -141,6 +141,7 @@ def test_a_memory_is_found_by_the_keys_of_its_triggers():
         (Trigger(run="a", write="b"), "one of"),
         (Trigger(run="a", within="src"), '"in"'),
         (Trigger(run="*"), "every action"),
+        (Trigger(run="npm", unless=("* ",)), "every action"),
         (Trigger(run="x" * 201), "200"),
         (Trigger(write="a\nb"), "one line"),
         (Trigger(write="*".join("abcdefgh")), "more than 6"),
