@@ -143,6 +143,7 @@ class Daemon:
             self._note_activity()
             await self._app.unload()
             self._unlisten()
+            self._listener.close()
             _log.info("exited")
 
     def _listen(self) -> Listener:

@@ -72,6 +72,8 @@ class Listener:
 
     def close(self) -> None:
         """Close the socket; ``serve`` returns. A file that another socket has is left alone."""
+        if self._listening.fileno() < 0:  # it is closed
+            return
         anyio.notify_closing(self._listening)
         if self._path and self._file:
             with contextlib.suppress(OSError):
