@@ -40,7 +40,19 @@ Questions = Annotated[
 _TriggerText = Annotated[str, Meta(min_length=1, max_length=MAX_TRIGGER_CHARS)]
 
 
-class TriggerArgument(Struct, frozen=True, forbid_unknown_fields=True, rename={"within": "in"}):
+# What tools take is before the model all the time: only `capture` explains what it has in common
+# with the others.
+class BriefTrigger(Struct, frozen=True, forbid_unknown_fields=True, rename={"within": "in"}):
+    """A pattern of actions."""
+
+    run: _TriggerText | UnsetType = UNSET
+    write: _TriggerText | UnsetType = UNSET
+    edit: _TriggerText | UnsetType = UNSET
+    within: _TriggerText | UnsetType = UNSET
+    unless: Annotated[list[_TriggerText], Meta(max_length=MOST_UNLESS)] = []
+
+
+class TriggerArgument(BriefTrigger, frozen=True, forbid_unknown_fields=True):
     """A pattern of actions: one of ``run``, ``write`` and ``edit``; * is any text in each."""
 
     run: Annotated[
@@ -93,6 +105,9 @@ Triggers = Annotated[
         ),
     ),
 ]
+_BRIEFLY = "As `capture` takes them."
+BriefQuestions = Annotated[list[Question], Meta(max_length=MOST_QUESTIONS, description=_BRIEFLY)]
+BriefTriggers = Annotated[list[BriefTrigger], Meta(max_length=MOST_TRIGGERS, description=_BRIEFLY)]
 InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.")]
 
 
@@ -218,8 +233,8 @@ class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
     text: Text | None = None
     namespace: InNamespace = None
     tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
-    questions: Questions | None = None
-    triggers: Triggers | None = None
+    questions: BriefQuestions | None = None
+    triggers: BriefTriggers | None = None
 
 
 class ForgetResult(Result, frozen=True, kw_only=True):
@@ -256,8 +271,8 @@ class SupersedeArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fi
     old: Id
     new: Annotated[Id | None, Meta(description="The id of the memory that holds now.")] = None
     text: Annotated[Text | None, Meta(description="Or what holds now, to be kept.")] = None
-    questions: Questions = []
-    triggers: Triggers = []
+    questions: BriefQuestions = []
+    triggers: BriefTriggers = []
 
 
 class SupersedeResult(Result, frozen=True, kw_only=True):
