@@ -59,7 +59,8 @@ def check_triggers(triggers: Iterable[Trigger]) -> None:
         for text in trigger.texts:
             _check_text(text)
         for glob in (trigger.edit, trigger.within):
-            _check_wild(glob, _MOST_WILD_IN_GLOB)
+            # There what stands in brackets is any text too.
+            _check_wild(glob, _MOST_WILD_IN_GLOB, "*{<")
         for text in (trigger.run or trigger.write or trigger.edit, *trigger.unless):
             if not text.replace("*", "").strip("/ "):
                 raise ValueError("a trigger names something: * alone is every action")
@@ -73,6 +74,7 @@ def _check_text(text: str) -> None:
     _check_wild(text, _MOST_WILD)
 
 
-def _check_wild(text: str, most: int) -> None:
-    if text.replace("**/", "*").replace("**", "*").count("*") > most:
-        raise ValueError(f"{text!r} has * more than {most} times")
+def _check_wild(text: str, most: int, wild: str = "*") -> None:
+    once = text.replace("**/", "*").replace("**", "*")
+    if sum(map(once.count, wild)) > most:
+        raise ValueError(f"{text!r} has {' or '.join(wild)} more than {most} times")

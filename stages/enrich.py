@@ -16,7 +16,7 @@ from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span, WorkKind
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
-from ..bus.values import Hit, Kept, Query
+from ..bus.values import Hit, Kept, Memory, Query
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
 from .actions.orders import read_order
@@ -379,11 +379,17 @@ async def _find_rules(event: PromptParsed, warnings: Warnings, gathered: _Gather
         known = await warnings.warning(keys, event.prompt.place.readable) if keys else ()
     except ConnectionError:
         return  # the recall reports it
+    told = ((memory, _why_told(deed, memory)) for memory in known)
     gathered.broken = tuple(
-        Bearing(memory=memory, relevance=SURE, why="states a rule that the order breaks")
-        for memory in known
-        if deed.meets(memory.triggers) or deed.breaks(memory.content)
+        Bearing(memory=memory, relevance=SURE, why=why) for memory, why in told if why
     )[:MOST_BEARING]
+
+
+def _why_told(deed: Deed, memory: Memory) -> str:
+    """Why ``memory`` is to be known before an order is carried out; empty where it need not be."""
+    if deed.meets(memory.triggers):
+        return "is to be shown before such an action"
+    return "states a rule that the order breaks" if deed.breaks(memory.content) else ""
 
 
 def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) -> Enrichment:

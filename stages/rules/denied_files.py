@@ -45,6 +45,11 @@ class PathPattern(Struct, frozen=True, dict=True):
         return plain[-1] if plain else ""
 
     @cached_property
+    def wilds(self) -> int:
+        """How many parts of it are any text."""
+        return len(_FORMS["wild"].findall(self.path))
+
+    @cached_property
     def _matches(self) -> re.Pattern[str]:
         pieces: list[str] = []
         end = 0
@@ -55,8 +60,8 @@ class PathPattern(Struct, frozen=True, dict=True):
         return re.compile(rf"(?:^|/){whole}{'' if whole.endswith('/') else '(?:/|$)'}", re.I)
 
     def holds(self, path: str) -> bool:
-        """Whether the file at ``path`` is this one, or in it."""
-        return self._matches.search(path[-MOST_PATH_CHARS:]) is not None
+        """Whether the file at ``path`` is this one, or in it; never where it has too many wilds."""
+        return self.wilds <= MOST_WILD and bool(self._matches.search(path[-MOST_PATH_CHARS:]))
 
 
 def files_against(text: str) -> Iterator[PathPattern]:
@@ -75,8 +80,7 @@ def files_against(text: str) -> Iterator[PathPattern]:
             path = f"{path}.*"
         said = sentence_of(text, *found.span(), ends=_FORMS["sentence_end"])
         file = PathPattern(path, existing=_FORMS["already_there"].search(text, *said) is not None)
-        wild = sum(1 for _ in _FORMS["wild"].finditer(path))
-        if len(path) > 2 and file.key and wild <= MOST_WILD:
+        if len(path) > 2 and file.key and file.wilds <= MOST_WILD:
             yield file
 
 

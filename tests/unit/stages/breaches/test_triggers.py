@@ -146,6 +146,8 @@ def test_a_memory_is_found_by_the_keys_of_its_triggers():
         (Trigger(write="a\nb"), "one line"),
         (Trigger(write="*".join("abcdefgh")), "more than 6"),
         (Trigger(edit="*/*/*/*.py"), "more than 3"),
+        (Trigger(edit="{x}{x}{x}{x}b"), "more than 3"),
+        (Trigger(write="a", within="<a><b>*/{c}"), "more than 3"),
         (Trigger(write="a", within="*/*/*/*.py"), "more than 3"),
         (Trigger(run="a", unless=("b",) * 9), "at most 8"),
         (Trigger(run="a", unless=("b" * 201,)), "200"),
@@ -167,3 +169,5 @@ def test_a_hostile_text_takes_no_longer_than_it_is_long():
     with ends_soon():
         assert not text.is_in("a b " * 50_000)
         assert not change("a" * 4000, "a" * 50_000).meets([Trigger(edit="*a*a*b")])
+        assert not change("a" * 4000, "a").meets([Trigger(edit="{x}" * 9 + "b")])
+        assert not change("a" * 4000, "a").meets([Trigger(edit="<x>" * 9 + "b")])
