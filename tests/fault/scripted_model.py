@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -42,6 +43,17 @@ def after(delay_s: float, answer: object = LOCATION) -> Send:
     async def send(stream: SocketStream) -> None:
         await anyio.sleep(delay_s)
         await stream.send(reply(completion(json.dumps(answer))))
+
+    return send
+
+
+def once(allowed: threading.Event) -> Send:
+    """Say it as soon as it is ``allowed``, however slow the machine is."""
+
+    async def send(stream: SocketStream) -> None:
+        while not allowed.is_set():
+            await anyio.sleep(0.01)
+        await after(0.0)(stream)
 
     return send
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from subcog.config.load import load_settings
 from tests.processes import children_of
 from tests.waiting import eventually
 
-from ..fault.scripted_model import after, scripted_model
+from ..fault.scripted_model import after, once, scripted_model
 from .house import House
 from .test_passages import talked
 
@@ -64,9 +65,11 @@ def house(model, tmp_path_factory):
 
 
 def late_prompt(house, model, text, session):
-    """A prompt that the model answers after 600 ms: what it added at once."""
-    model.send = after(0.6)
+    """A prompt that the model answers when it is over: what it added at once."""
+    over = threading.Event()
+    model.send = once(over)
     context = house.context(text, session)
+    over.set()
     settle(house)
     model.send = after(0.0)
     return context
@@ -101,7 +104,7 @@ def test_a_late_answer_reaches_the_session_once_with_its_next_tool(house, model)
 def test_a_late_answer_comes_along_with_what_the_tool_itself_brings_up(house, model):
     about_file = "tests/conftest.py and src/ledger.py share one clock fixture"
     house.capture(about_file, "--namespace", "learnings")
-    late_prompt(house, model, ORDER, "late-and-file")
+    assert late_prompt(house, model, ORDER, "late-and-file") == ""
     edited = {"tool_name": "Edit", "tool_input": {"file_path": "src/ledger.py", "new_string": "x"}}
     added = tool_used(house, "late-and-file", **edited)
     assert added.count(MEMORY) == added.count(about_file) == 1
