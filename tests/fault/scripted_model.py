@@ -51,8 +51,7 @@ def once(allowed: threading.Event) -> Send:
     """Say it as soon as it is ``allowed``, however slow the machine is."""
 
     async def send(stream: SocketStream) -> None:
-        while not allowed.is_set():
-            await anyio.sleep(0.01)
+        await anyio.to_thread.run_sync(allowed.wait, abandon_on_cancel=True)
         await after(0.0)(stream)
 
     return send
