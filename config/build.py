@@ -13,7 +13,7 @@ ROOMS = ("bus", "config", "hooks", "pipeline", "sinks", "stages")
 
 
 def read_build(package: Path = PACKAGE) -> str:
-    """8 hexadecimal digits that change with every module below ``package``.
+    """8 hexadecimal digits that change with every module and word list below ``package``.
 
     A checksum of their names, sizes and modification times, without reading them: a command can
     wait for that, while hashlib alone takes longer to import.
@@ -23,13 +23,13 @@ def read_build(package: Path = PACKAGE) -> str:
 
 
 def _modules(folder: Path | str, name: str) -> Iterator[str]:
-    """A line for each module in ``folder``, also where some vanish meanwhile."""
+    """A line for each file in ``folder`` that counts, also where some vanish meanwhile."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
         return
     for entry in entries:
-        if entry.name.endswith(".py"):
+        if entry.name.endswith((".py", ".toml")):
             try:
                 seen = entry.stat()
             except OSError:

@@ -57,6 +57,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data / "projects.json"
 
     @property
+    def warning_keys(self) -> Path:
+        """By which keys each memory is found that may warn of an action: a cache."""
+        return self.data / "warning-keys.jsonl"
+
+    @property
     def missed_starts(self) -> Path:
         """Where hooks note the starts of sessions that no daemon answered."""
         return self.data / "starts"

@@ -1,15 +1,19 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled when they are first used, and tried where they can match.
 
 The product has some five hundred, a prompt uses a part of them, and compiling all of them was half
-of what a daemon did before it listened.
+of what a daemon did before it listened. What they require of a text is then found out as well.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
 from weakref import WeakSet
+
+from .literals import Literals, fold, required_literals
+
+T = TypeVar("T")
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 
@@ -36,11 +40,49 @@ class _Late:
         compiled = re.compile(self.pattern, self._flags)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
-        _PENDING.discard(self)
         return compiled
+
+    def make_quick(self) -> None:
+        """Have whole texts searched only for what they may contain."""
+        compiled = self.make_ready()
+        _PENDING.discard(self)
+        if required := required_literals(self.pattern, self._flags):
+            self.search = _where_possible(compiled.search, required, lambda: None)
+            self.findall = _where_possible(compiled.findall, required, list)
+            self.finditer = _where_possible(compiled.finditer, required, lambda: iter(()))
 
 
 _PENDING: WeakSet[_Late] = WeakSet()
+
+# A longer text is looked through as it is, rather than folded and held.
+_MOST_CHARS = 20_000
+# The text that was folded last, and how it reads then: many expressions look at one text. A pair,
+# so that a thread sees one text's or another's.
+_last_folded = [("", "")]
+
+
+def _where_possible(
+    look: Callable[..., T], required: tuple[Literals, ...], nothing: Callable[[], T]
+) -> Callable[..., T]:
+    """``look``, which finds ``nothing`` in a whole text that lacks what is ``required``."""
+    sets = tuple(map(tuple, required))
+
+    def look_where_possible(text: str, *within: int) -> T:
+        if within or len(text) > _MOST_CHARS:
+            return look(text, *within)
+        known, folded = _last_folded[0]
+        if known is not text:
+            folded = fold(text)
+            _last_folded[0] = text, folded
+        for literals in sets:
+            for literal in literals:
+                if literal in folded:
+                    break
+            else:
+                return nothing()
+        return look(text)
+
+    return look_where_possible
 
 
 def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -53,7 +95,7 @@ def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def compile_pending() -> Iterator[None]:
-    """Compile what nothing has used yet, one pattern with each step."""
+    """Compile what there is, and find out what it requires, one pattern with each step."""
     for late in tuple(_PENDING):
-        late.make_ready()
+        late.make_quick()
         yield

@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 
 from ...bus.bus import Bus
+from ...config.build import read_build
 from ...config.ids import ulid_of
 from ...config.load import SettingsError
 from ...config.paths import Paths, agent_folders
@@ -297,6 +298,7 @@ class App:
                 await archive.close()
             await self.load()
         await self.build_topics()
+        await self.read_warnings()
 
     async def _load_sessions(self, archive: Archive) -> None:
         """Open what was said in sessions; memories are found meanwhile."""
@@ -326,9 +328,15 @@ class App:
         if (archive := self.archive.loaded) is not None:
             await archive.build_topics()
 
+    async def read_warnings(self) -> None:
+        """Read what memories warn of; after ``build_topics``, and slowly."""
+        if (archive := self.archive.loaded) is not None:
+            await archive.read_warnings()
+
     def _build_archive(self) -> Archive:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()
+        from ...sinks.indexes.key_cache import KeyCache
         from ...sinks.memories.comparison import Judge
         from ...sinks.memories.repository import Archive
         from ...sinks.team.outbox import Outbox
@@ -344,7 +352,7 @@ class App:
             merge_similarity=self.settings.capture.merge_similarity,
             judge=Judge(contradicts, replaces, says_same, holds_beside, leaves_clause, lifts),
             clock=self.clock,
-            warning_keys=warning_keys,
+            warning_keys=KeyCache(warning_keys, self.paths.warning_keys, read_build()),
             anchors=self.code.anchors,
             usefulness=usefulness,
         )

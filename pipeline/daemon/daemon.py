@@ -160,6 +160,7 @@ class Daemon:
         gc.freeze()
         gc.enable()
         await self._compile_patterns()
+        await self._app.read_warnings()
 
     async def _compile_patterns(self) -> None:
         """Compile what nothing has used yet, so that no later request waits for it.

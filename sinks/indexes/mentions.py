@@ -8,7 +8,7 @@ same file or folder of that name is decided by whoever reads the memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
@@ -103,13 +103,9 @@ MOST_WARNING = 32
 
 
 class WarningIndex:
-    """Keys of what memories warn of, each scope for itself. Safe to share between threads.
+    """Keys of what memories warn of, each scope for itself. Safe to share between threads."""
 
-    ``keys`` reads them from a memory; most memories have none.
-    """
-
-    def __init__(self, keys: Callable[[Memory], Sequence[str]]) -> None:
-        self._keys = keys
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ids: dict[Scope, dict[str, tuple[str, ...]]] = {}
         self._known: dict[str, tuple[Scope, tuple[str, ...]]] = {}
@@ -117,9 +113,8 @@ class WarningIndex:
     def __len__(self) -> int:
         return len(self._known)
 
-    def add(self, memory: Memory) -> None:
-        """Index ``memory``, or its newer version."""
-        keys = tuple(dict.fromkeys(self._keys(memory)))
+    def add(self, memory: Memory, keys: tuple[str, ...]) -> None:
+        """Index ``memory``, or its newer version, by its ``keys``; most memories have none."""
         with self._lock:
             self._drop(memory.id)
             if not keys or memory.superseded_by is not None:

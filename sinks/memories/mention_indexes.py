@@ -11,24 +11,29 @@ from msgspec.structs import replace
 
 from ...bus.events import MemoriesStored, MemoryForgotten
 from ...bus.values import Memory, Scope
+from ..indexes.key_cache import KeyCache
 from ..indexes.mentions import FileIndex, WarningIndex
 from ..indexes.topic_index import TopicIndex
 from ..search.index import Index
 from ..store.store import Store
 
-FEW = 32
+FEW = 4
 """Up to so many memories are indexed on the event loop, more on a worker thread."""
 # Memories read at once.
 _PAGE = 6_000
 # Memories a slice (about 2 ms), and the pause after it.
 _SLICE = 50
 _PAUSE_S = 0.002
+# Memories fetched at once, the keys of which are then read with a pause after each.
+_UNREAD = 200
+_UNREAD_PAUSE_S = 0.005
 
 
 class MentionIndexes:
     """``fill`` them once after the start; what is stored and forgotten meanwhile counts as well.
 
-    ``interned`` gives the id of a memory as it is held already; None for one that was forgotten.
+    ``read_rest`` then reads what ``keys`` did not know from an earlier start. ``interned`` gives
+    the id of a memory as it is held already; None for one that was forgotten.
     """
 
     def __init__(
@@ -36,12 +41,14 @@ class MentionIndexes:
         store: Store,
         *,
         interned: Callable[[str], str | None],
-        warning_keys: Callable[[Memory], Sequence[str]],
+        keys: KeyCache,
         clock: Callable[[], datetime],
     ) -> None:
         self.topics = TopicIndex()
         self.files = FileIndex()
-        self.warnings = WarningIndex(warning_keys)
+        self.warnings = WarningIndex()
+        self._keys = keys
+        self._unread: dict[Scope, list[str]] = {}
         self._store = store
         self._interned = interned
         self._clock = clock
@@ -53,11 +60,32 @@ class MentionIndexes:
 
     async def fill(self, index: Index) -> None:
         """Note what is in ``index``, which is full, in small slices with pauses."""
+        await anyio.to_thread.run_sync(self._keys.open)
         self._newer = {}
         try:
             await self._fill(index)
-        finally:
+        except BaseException:
             self._newer = None
+            raise
+
+    async def read_rest(self) -> None:
+        """After ``fill``: read what memories warn of where that is not known. May take minutes."""
+        try:
+            for scope, ids in self._unread.items():
+                for start in range(0, len(ids), _UNREAD):
+                    for memory in await self._store.get(ids[start : start + _UNREAD], [scope]):
+                        await anyio.to_thread.run_sync(self._read_unless_gone, memory)
+                        await anyio.sleep(_UNREAD_PAUSE_S)
+        finally:
+            self._unread, self._newer = {}, None
+        await anyio.to_thread.run_sync(self._keys.replace)
+
+    def _read_unless_gone(self, memory: Memory) -> None:
+        keys = self._keys.read(memory)
+        own = self._interned(memory.id)
+        if own and not self._is_expired(memory):
+            self.warnings.add(replace(memory, id=own), keys)
+        self._note_newer([memory])
 
     async def _fill(self, index: Index) -> None:
         expired = 0
@@ -90,7 +118,15 @@ class MentionIndexes:
         self.topics.build(alive)
         for memory in alive:
             self.files.add(memory)
-            self.warnings.add(memory)
+            keys = self._keys.known(memory)
+            if keys is None:
+                self._unread.setdefault(memory.scope, []).append(memory.id)
+            else:
+                self.warnings.add(memory, keys)
+        self._note_newer(memories)
+
+    def _note_newer(self, memories: Sequence[Memory]) -> None:
+        """Of ``memories``, note what came or went since they were read."""
         since = self._newer or {}
         for memory_id in [memory.id for memory in memories if memory.id in since]:
             if newer := since[memory_id]:
@@ -126,15 +162,20 @@ class MentionIndexes:
         else:
             self.topics.add(memory)
             self.files.add(memory)
-            self.warnings.add(memory)
+            self.warnings.add(memory, self._keys.read(memory))
 
     def drop(self, event: MemoryForgotten) -> None:
         """Take out a forgotten memory."""
+        self._keys.forget()
         if self._newer is not None:
             self._newer[event.id] = None
         if self._noting:
             self._gone.add(event.id)
         self._take_out(event.id)
+
+    def close(self) -> None:
+        """Keep what was read for the next start. Not for the event loop."""
+        self._keys.append()
 
     def _take_out(self, memory_id: str) -> None:
         self.topics.remove(memory_id)

@@ -29,6 +29,7 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
+from ..indexes.key_cache import KeyCache
 from ..models import cross_encoder, spelling
 from ..models.embedder import Embedder, Encoder
 from ..search.index import Index
@@ -56,10 +57,6 @@ _log = logging.getLogger(__name__)
 _FILL_ROWS = 6_000
 
 
-def _no_keys(memory: Memory) -> tuple[str, ...]:
-    return ()
-
-
 class Archive:
     """Stores, finds and forgets memories. ``open`` it once; ``close`` it at the end.
 
@@ -80,7 +77,7 @@ class Archive:
         merge_similarity: float,
         judge: Judge,
         clock: Callable[[], datetime],
-        warning_keys: Callable[[Memory], Sequence[str]] = _no_keys,
+        warning_keys: KeyCache | None = None,
         anchors: FindAnchors = no_anchors,
         usefulness: Callable[[Iterable[UseEvent]], Usefulness] = count_nothing,
     ) -> None:
@@ -88,9 +85,8 @@ class Archive:
         self.uses = UseLog(store, sum_up=usefulness, clock=clock)
         self.index = Index()
         self.sql_index = SqlIndex(store)
-        self.mentions = MentionIndexes(
-            store, interned=self._interned, warning_keys=warning_keys, clock=clock
-        )
+        keys = warning_keys or KeyCache(lambda _: ())
+        self.mentions = MentionIndexes(store, interned=self._interned, keys=keys, clock=clock)
         self.topics = self.mentions.topics
         self.encoder = Encoder()
         self._fetched = MemoryCache(store.get_now)
@@ -137,7 +133,6 @@ class Archive:
         self.recall = self.search.recall
         self.latest = store.latest
         self.compact = store.compact
-        self.close = store.close
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -247,6 +242,16 @@ class Archive:
         await self.mentions.fill(self.index)
         await self._fill_sql_index()
         self.store.shrink()
+
+    async def read_warnings(self) -> None:
+        """Read what memories warn of that is not known from an earlier start; the last of all."""
+        with suppress(StoreUnavailable):  # the next start tries again
+            await self.mentions.read_rest()
+
+    async def close(self) -> None:
+        """Close the store."""
+        await anyio.to_thread.run_sync(self.mentions.close)
+        await self.store.close()
 
     async def _fill_sql_index(self) -> None:
         try:

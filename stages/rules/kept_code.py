@@ -200,18 +200,20 @@ def _places(text: str, names: tuple[int, int]) -> tuple[PathPattern, ...]:
 
 
 def _numbers_kept(text: str, begin: int, end: int) -> Iterator[KeptNumber]:
+    limits = [(way, one) for way, form in _MOVES.items() for one in form.finditer(text, begin, end)]
+    if not limits:
+        return
     sentence = PLACE.sub(" ", text[begin:end])
     said, about = (_alike(stems(one)) - _UNITS for one in (sentence, text))
     others = frozenset(_numbers(sentence))
     options = frozenset(map(str.casefold, _FORMS["named"].findall(sentence)))
     if _FORMS["batch"].search(sentence):
         options |= _WORDS["batch_options"]
-    for direction, form in _MOVES.items():
-        for found in form.finditer(text, begin, end):
-            places = where_it_holds(text, found.span(), found.end())[0]
-            near = _alike(stems(text[max(begin, found.start() - _NEAR) : found.end()])) - _UNITS
-            for value in map(_plain, filter(None, found.groups())):
-                yield KeptNumber(value, direction, said, about, others, near, options, places)
+    for direction, found in limits:
+        places = where_it_holds(text, found.span(), found.end())[0]
+        near = _alike(stems(text[max(begin, found.start() - _NEAR) : found.end()])) - _UNITS
+        for value in map(_plain, filter(None, found.groups())):
+            yield KeptNumber(value, direction, said, about, others, near, options, places)
 
 
 def _alike(words: frozenset[str]) -> frozenset[str]:

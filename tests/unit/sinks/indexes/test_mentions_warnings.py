@@ -8,9 +8,9 @@ OTHER = Scope("project", "other")
 
 
 def made(*memories):
-    index = WarningIndex(lambda memory: tuple(memory.content.split()))
+    index = WarningIndex()
     for memory in memories:
-        index.add(memory)
+        index.add(memory, tuple(memory.content.split()))
     return index
 
 
@@ -26,7 +26,7 @@ def test_a_newer_version_takes_the_place_of_the_older():
     index = made(memory, replace(memory, content="b"))
     assert index.warning(["a"], [PROJECT]) == ()
     assert index.warning(["b"], [PROJECT]) == (memory.id,)
-    index.add(replace(memory, content="b", superseded_by="mem_2"))
+    index.add(replace(memory, content="b", superseded_by="mem_2"), ("b",))
     assert index.warning(["b"], [PROJECT]) == ()
 
 
