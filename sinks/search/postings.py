@@ -37,6 +37,13 @@ class Packed(Struct, frozen=True):
             return slice(0, 0)
         return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
+    def has(self, terms: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Whether each of ``terms`` is here: looked up, since they are few and these many."""
+        if not len(self.terms):
+            return np.zeros(len(terms), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        return np.asarray(self.terms[at] == terms)
+
     @property
     def nbytes(self) -> int:
         return self.terms.nbytes + self.starts.nbytes + self.rows.nbytes + self.counts.nbytes
@@ -97,7 +104,7 @@ class Postings:
             parts = self._parts
             found = np.array([term in self._recent for term in terms.tolist()], dtype=np.bool_)
         for part in parts:
-            found |= np.isin(terms, part.terms)
+            found |= part.has(terms)
         return found
 
     def fold(self) -> None:
