@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import anyio
 import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from ..bus.enrichment import GUIDES, Bearing, Enrichment, Guide
+from ..bus.enrichment import GUIDES, Bearing, Enrichment
 from ..bus.events import PromptEnriched, PromptParsed
-from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span, WorkKind
-from ..bus.sessions import SessionHit
+from ..bus.prompts import Marked, Parsed, ProjectFacts, WorkKind
 from ..bus.signals import degraded, emit
-from ..bus.values import Hit, Kept, Memory, Query
+from ..bus.values import Memory, Query
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
 from .actions.orders import read_order
@@ -29,22 +28,23 @@ from .enrichment.assemble import (
     relevant,
     with_references,
 )
-from .enrichment.hindsight import Hindsight, find_span, recollect
+from .enrichment.gathering import (
+    Gathered,
+    look_back,
+    recall_prompt,
+    search_references,
+    search_sessions,
+)
+from .enrichment.hindsight import Hindsight
 from .enrichment.matching import MOST_BEARING, RELEVANCE, Subject, bearing, gives_work
 from .injection.candidate import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
-from .language.questions import asking_part, read_question
-from .language.topics import names_a_subject, retrieval_words
+from .language.questions import read_question
 from .language.work_kind import primary
-from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall, Warnings
 from .text.envelope import neutralise
 
-SEARCH_UNAVAILABLE = "search.unavailable"
-
 _MOST_PATHS = 10
-_MOST_REFERENCED = 10
-_OF_A_PART = 0.5
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
 _PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 
@@ -106,7 +106,7 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
     where these hold nothing. Nothing is reranked for a prompt that ``may_search`` says is no
     search, such as an order: none of its candidates is shown.
     """
-    gathered = _Gathered(kept=[None] * len(event.parsed.marked))
+    gathered = Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
     query = _query(event, 2 * limit, floor, reranks=_reranks(event, may_search))
     asked = event.parsed.retrospect if hindsight is not None else None
@@ -114,15 +114,15 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
     async with anyio.create_task_group() as group:
         if hindsight is not None and asked is not None:
             group.start_soon(
-                _look_back, event, asked, hindsight, recall, conversations, query, gathered
+                look_back, event, asked, hindsight, recall, conversations, query, gathered
             )
         else:
-            group.start_soon(_recall_prompt, event, recall, query, gathered)
+            group.start_soon(recall_prompt, event, recall, query, gathered)
         group.start_soon(_read_project, event, projects, knowledge, gathered)
         if conversations is not None and not gathered.looked_up and _asks_in_words(event.parsed):
-            group.start_soon(_search_sessions, event, conversations, gathered)
+            group.start_soon(search_sessions, event, conversations, gathered)
         if knowledge is not None and _refers(event):
-            group.start_soon(_search_references, event, recall, gathered)
+            group.start_soon(search_references, event, recall, gathered)
         if knowledge is not None and knowledge.warnings is not None and _may_order(event.parsed):
             group.start_soon(_find_rules, event, knowledge.warnings, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
@@ -178,147 +178,8 @@ def _reranks(event: PromptParsed, may_search: Callable[[Parsed], bool]) -> bool:
     return event.prompt.detailed or _refers(event) or may_search(event.parsed)
 
 
-class _Gathered(Struct):
-    """The results of the tasks. ``kept`` has a slot for each marker, in the prompt's order."""
-
-    kept: list[Kept | None]
-    candidates: tuple[Hit, ...] = ()
-    project: ProjectFacts = ProjectFacts()
-    existing: tuple[str, ...] = ()
-    subject: Subject | None = None
-    guides: tuple[Guide, ...] = ()
-    referenced: tuple[Hit, ...] = ()
-    sessions: tuple[SessionHit, ...] = ()
-    looked_up: bool = False
-    span: Span | None = None
-    broken: tuple[Bearing, ...] = ()
-    degraded: tuple[str, ...] = ()
-
-
-async def _look_back(
-    event: PromptParsed,
-    asked: Retrospect,
-    hindsight: Hindsight,
-    recall: Recall,
-    conversations: Conversations | None,
-    query: Query,
-    gathered: _Gathered,
-) -> None:
-    """Gather what was said at the time that the prompt asks about."""
-    try:
-        if asked.subject:
-            gathered.span = await find_span(asked, event.prompt, hindsight, recall)
-            await _recall(event, recall, _within(query, gathered.span), gathered)
-            if gathered.span is not None and not gathered.candidates:
-                await _recall(event, recall, query, gathered)
-            return
-        found = await recollect(
-            asked,
-            event.prompt,
-            hindsight,
-            recall=recall,
-            conversations=conversations,
-            limit=query.limit,
-            dates=event.parsed.incident_dates,
-        )
-    except ConnectionError:
-        _note_unavailable(gathered)
-        return
-    gathered.candidates = tuple(Hit.unsearched(memory, 1.0) for memory in found.memories)
-    gathered.sessions, gathered.span = found.sessions, found.span
-
-
-def _within(query: Query, span: Span | None) -> Query:
-    if span is None:
-        return query
-    last = span.until - timedelta(microseconds=1)  # a query includes it
-    return msgspec.structs.replace(query, since=span.since, until=last)
-
-
-def _note_unavailable(gathered: _Gathered) -> None:
-    gathered.degraded = (SEARCH_UNAVAILABLE,)
-    emit(degraded, "enrich", reason=SEARCH_UNAVAILABLE)
-
-
-async def _recall_prompt(
-    event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
-) -> None:
-    """Recall for the prompt, or for each of its parts.
-
-    A subject that it names leads, and the prompt before it only adds: of what is found for both
-    those count that speak of the subject. If none does, the subject alone is searched for.
-    """
-    if event.parsed.parts and query.asked:
-        await _recall_parts(event, recall, query, gathered)
-        return
-    await _recall(event, recall, query, gathered)
-    subject = event.parsed.subject
-    if not subject:
-        return
-    folded = [word.casefold() for word in subject]
-    about = tuple(hit for hit in gathered.candidates if shares_term(hit.memory, folded))
-    if any(hit.relevance >= MIN_RELEVANCE for hit in about):
-        gathered.candidates = about
-        return
-    alone = msgspec.structs.replace(
-        query, text=" ".join(subject), asked=event.parsed.text if query.asked else ""
-    )
-    await _recall(event, recall, alone, gathered)
-
-
-async def _recall_parts(
-    event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
-) -> None:
-    """Recall for each part of the prompt at once; each memory is as relevant as to the best.
-
-    Several parts have several times as many candidates, so what is found for less than the whole
-    has to be at least ``_OF_A_PART`` relevant.
-    """
-    found = {part: _Gathered(kept=[]) for part in event.parsed.parts}
-    async with anyio.create_task_group() as group:
-        for part, one in found.items():
-            text = " ".join(retrieval_words(part)) or part
-            asked = msgspec.structs.replace(query, text=text, asked=part)
-            group.start_soon(_recall, event, recall, asked, one)
-    hits = [
-        hit
-        for part, one in found.items()
-        for hit in one.candidates
-        if part == event.parsed.question or hit.relevance >= _OF_A_PART
-    ]
-    best: dict[str, Hit] = {}
-    for hit in sorted(hits, key=lambda one: -one.relevance):
-        best.setdefault(hit.memory.id, hit)
-    gathered.candidates = tuple(best.values())[: query.limit]
-    gathered.degraded = next((one.degraded for one in found.values() if one.degraded), ())
-
-
-async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:
-    if event.parsed.machine or not query.text:
-        return
-    try:
-        recalled = await recall.recall(query)
-    except ConnectionError:
-        _note_unavailable(gathered)
-        return
-    gathered.candidates = recalled.hits
-    gathered.degraded = (recalled.degraded,) if recalled.degraded else ()
-
-
-async def _search_sessions(
-    event: PromptParsed, conversations: Conversations, gathered: _Gathered
-) -> None:
-    if event.parsed.machine or not names_a_subject(event.parsed.text):
-        return
-    prompt = event.prompt
-    with suppress(ConnectionError):  # the recall reports it
-        gathered.sessions = await conversations.find(
-            asking_part(event.parsed.text), prompt.place, session=prompt.session
-        )
-
-
 async def _read_project(
-    event: PromptParsed, projects: Projects, knowledge: Knowledge | None, gathered: _Gathered
+    event: PromptParsed, projects: Projects, knowledge: Knowledge | None, gathered: Gathered
 ) -> None:
     """Read the project's facts, then look up the guides that match them and the prompt."""
     named = event.parsed.entities if event.prompt.detailed else ()
@@ -348,17 +209,7 @@ def _refers(event: PromptParsed) -> bool:
     return _wants_guides(event) and bool(event.parsed.references)
 
 
-async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
-    """Search for what the prompt refers back to, by the names in its references."""
-    about = " ".join(dict.fromkeys(one.about for one in event.parsed.references if one.about))
-    if not about:
-        return
-    query = Query(text=about, scopes=event.prompt.place.readable, limit=_MOST_REFERENCED)
-    with suppress(ConnectionError):  # the main recall reports it
-        gathered.referenced = (await recall.recall(query)).hits
-
-
-async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gathered) -> None:
+async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: Gathered) -> None:
     gathered.subject = Subject(event.parsed, gathered.project)
     with suppress(ConnectionError):  # the recall reports it
         scopes = event.prompt.place.readable
@@ -371,7 +222,7 @@ def _may_order(parsed: Parsed) -> bool:
     )
 
 
-async def _find_rules(event: PromptParsed, warnings: Warnings, gathered: _Gathered) -> None:
+async def _find_rules(event: PromptParsed, warnings: Warnings, gathered: Gathered) -> None:
     """Find the rules that the order breaks by name, as those of an action are found."""
     deed = Deed(read_order(event.parsed.text))
     keys = sorted(deed.keys())
@@ -392,7 +243,7 @@ def _why_told(deed: Deed, memory: Memory) -> str:
     return "states a rule that the order breaks" if deed.breaks(memory.content) else ""
 
 
-def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) -> Enrichment:
+def _enrichment(event: PromptParsed, gathered: Gathered, knowledge: Knowledge) -> Enrichment:
     now = knowledge.clock()
     if gathered.subject is None or not (event.prompt.detailed or _refers(event)):
         conflicts = conflicts_of(gathered.candidates, now, knowledge.tidy)
@@ -426,7 +277,7 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
 
 
 async def _bearing(
-    event: PromptParsed, gathered: _Gathered, enrichment: Enrichment, knowledge: Knowledge
+    event: PromptParsed, gathered: Gathered, enrichment: Enrichment, knowledge: Knowledge
 ) -> tuple[Bearing, ...]:
     """What should be known before the work that the prompt orders; () for what is no order."""
     if gathered.subject is None or not gives_work(event.parsed):
@@ -446,6 +297,6 @@ async def _bearing(
 
 
 async def _keep(
-    event: PromptParsed, keeper: Keeper, marked: Marked, index: int, gathered: _Gathered
+    event: PromptParsed, keeper: Keeper, marked: Marked, index: int, gathered: Gathered
 ) -> None:
     gathered.kept[index] = await keeper.keep(marked, prompt=event.prompt, number=index)

@@ -13,11 +13,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ...bus.values import Memory
 from ...config.patterns import regex
 from ..text.lexicons import load_lexicon
 
 WORD = r"\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*"
 """A word or a name of several parts ("next.js", "don't", "C++"), in a text that is folded."""
+
+# Of a memory no more is read.
+_READ_CHARS = 4_000
 
 _LISTS = load_lexicon(Path(__file__).with_name("words.toml"), dict[str, str])
 
@@ -163,3 +167,16 @@ def words_of(text: str) -> list[str]:
     """The words of ``text`` that say something, lower-cased, plurals as singulars, in order."""
     said = (word for word in words(text) if word not in STOP_WORDS and len(word) > 1)
     return [word if word in _NO_PLURALS else _PLURAL.sub("", word) for word in said]
+
+
+def shares_term(memory: Memory, words: Iterable[str]) -> bool:
+    """Whether ``memory`` has one of the folded ``words``, or a form of it.
+
+    In a small store, nothing else may be as close in meaning, which then says little.
+    """
+    text = f"{memory.content[:_READ_CHARS]} {' '.join(memory.tags)}".casefold()
+    return any(_beginning(word) in text for word in words)
+
+
+def _beginning(word: str) -> str:
+    return word[: max(4, len(word) - 3)] if len(word) > 4 else word

@@ -15,6 +15,7 @@ from ...bus.values import Hit, Query
 from ...config.settings import FailureSettings
 from ..actions.error_lines import salient_lines, salient_terms
 from ..injection.usefulness import MOST_LOWERED
+from ..language.words import shares_term
 from ..ports import Recall, Sessions
 from ..text.unicode import one_line
 from .names import mentions
@@ -26,7 +27,6 @@ from .reminder import (
     abstain,
     build_reminder,
     check_code,
-    shares_term,
 )
 
 NAMESPACES = ("blockers", "gotchas", "learnings")

@@ -5,7 +5,7 @@ A pure helper of ``warn``, ``remind`` and ``remedy``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from ...bus.events import (
     ToolUsed,
 )
 from ...bus.signals import abstained, emit, injected
-from ...bus.values import AUTO_CAPTURED, Hit, Memory, Shown
+from ...bus.values import AUTO_CAPTURED, Hit, Shown
 from ..injection.candidate import UNCHECKED, Candidate
 from ..injection.instructions import Known
 from ..injection.pack import Budget
@@ -35,8 +35,6 @@ from ..text.unicode import well_formed
 MAX_TOKENS = 500
 MAX_UNITS = 2000
 """Limits of one reminder, which comes unasked and often."""
-
-_READ_CHARS = 4000
 
 
 NO_CODE: Mapping[str, CodeState] = {}
@@ -162,19 +160,6 @@ async def check_code(
     least = floor - MOST_LOWERED
     memories = (one.hit.memory for one in rated if one.hit.relevance >= least)
     return await code.check(memories, event.place)
-
-
-def shares_term(memory: Memory, words: Sequence[str]) -> bool:
-    """Whether ``memory`` has one of ``words``, or a form of it.
-
-    In a small store, nothing else may be as close in meaning, which then says little.
-    """
-    text = f"{memory.content[:_READ_CHARS]} {' '.join(memory.tags)}".casefold()
-    return any(_stem(word) in text for word in words)
-
-
-def _stem(word: str) -> str:
-    return word[: max(4, len(word) - 3)] if len(word) > 4 else word
 
 
 def abstain(
