@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -23,18 +21,11 @@ from ...bus.events import (
     TextStored,
 )
 from ...bus.signals import emit, stored
-from ...bus.triggers import MOST_TRIGGERS
 from ...bus.values import (
     BRINGS_BACK,
-    CLOSED_TAGS,
-    MCP,
-    MOST_QUESTIONS,
-    TO_DO,
-    UNASKED,
     Encoding,
     Kept,
     Memory,
-    Provenance,
 )
 from ..models.embedder import Encoder
 from ..store.errors import StoreUnavailable
@@ -42,17 +33,10 @@ from ..store.rows import Row, content_hash
 from ..store.store import Store
 from .comparison import RECORDS, Comparer, Comparison
 from .lifecycle import Lifecycle, denied_by_successor
-
-T = TypeVar("T")
+from .versions import draft, merger, revision
 
 _log = logging.getLogger(__name__)
 
-# What a confirmation adds to the confidence of a memory, in percent.
-_CONFIRMED = 5
-_MAX_TAGS = 10
-_MAX_SOURCES = 20
-# What has so many words in common is a correction (the Dice coefficient of their words).
-_MOSTLY = 0.8
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
 _FORGOTTEN_SINCE = "it was stored before and forgotten since"
 
@@ -124,7 +108,7 @@ class CaptureWriter:
             return await self._store_new(event, hashed)
 
     async def _store_new(self, event: StoreRequested, hashed: str) -> tuple[Event, ...]:
-        memory = self._draft(event, hashed)
+        memory = draft(event, hashed, self._clock())
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
             return (self._settled_again(event, same), *_text_stored(event, same))
@@ -141,30 +125,6 @@ class CaptureWriter:
                 if merged is not None:
                     return merged
         return await self._add(event, memory, comparison)
-
-    def _draft(self, event: StoreRequested, hashed: str) -> Memory:
-        request, said_at = event.request, self._said_at(event)
-        return Memory(
-            id=request.id,
-            scope=request.scope,
-            namespace=event.namespace,
-            content=event.content.text,
-            summary=event.summary.text,
-            tags=event.tags,
-            questions=event.questions or (),
-            triggers=event.triggers or (),
-            anchors=request.anchors,
-            confidence_percent=request.confidence_percent,
-            provenance=request.provenance,
-            created_at=said_at,
-            updated_at=said_at,
-            content_hash=hashed,
-        )
-
-    def _said_at(self, event: StoreRequested) -> datetime:
-        """When a text was said; a transcript's clock is not believed where it is ahead."""
-        now = self._clock()
-        return min(event.request.said_at or now, now)
 
     # --- new -------------------------------------------------------------------------------------
 
@@ -240,7 +200,7 @@ class CaptureWriter:
             duplicate = await self._lifecycle.find(duplicate_id, [event.request.scope])
             if duplicate is None or not duplicate.holds(self._clock()):
                 return None
-            merged = self._merged(duplicate, event, f"merged: {similarity}")
+            merged = merger(duplicate, event, f"merged: {similarity}", self._clock())
             events = await self._write(event, merged, "merged")
         replaced = event.request.supersedes
         if replaced is not None and replaced != duplicate_id:
@@ -253,29 +213,6 @@ class CaptureWriter:
             return (*events[:-1], *marks, events[-1])
         return events
 
-    def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
-        request = event.request
-        confidence = max(duplicate.confidence_percent, request.confidence_percent) + _CONFIRMED
-        return replace(
-            duplicate,
-            version=duplicate.version + 1,
-            namespace=event.namespace if request.own_namespace else duplicate.namespace,
-            tags=self._united_tags(duplicate, event),
-            questions=_united(event.questions, duplicate.questions, MOST_QUESTIONS),
-            triggers=_united(event.triggers, duplicate.triggers, MOST_TRIGGERS),
-            confidence_percent=min(100, confidence),
-            provenance=replace(duplicate.provenance, gate=gate),
-            sources=_with_source(duplicate.sources, request.provenance),
-            updated_at=max(duplicate.updated_at, self._said_at(event)),
-        )
-
-    def _united_tags(self, duplicate: Memory, event: StoreRequested) -> tuple[str, ...]:
-        """The tags of both; what is said to be in the way after it was closed is open again."""
-        tags = duplicate.tags
-        if duplicate.namespace in TO_DO and self._said_at(event) > duplicate.updated_at:
-            tags = tuple(tag for tag in tags if tag.casefold() not in CLOSED_TAGS)
-        return tuple(dict.fromkeys((*tags, *event.tags)))[:_MAX_TAGS]
-
     async def _revise(self, event: StoreRequested, memory_id: str) -> tuple[Event, ...]:
         async with self._lifecycle.write_lock:
             old = await self._lifecycle.find(memory_id, [event.request.scope])
@@ -286,30 +223,12 @@ class CaptureWriter:
             asked = is_same or event.request.explicit
             if not asked and self._store.is_forgotten(text, old.scope, unasked=True):
                 return (_declined(event, _FORGOTTEN),)
-            fits = is_same or _is_mostly(old.content, text)
-            questions = _of_revision(event.questions, old.questions, fits)
-            triggers = _of_revision(event.triggers, old.triggers, fits)
-            before = (old.namespace, old.tags, old.questions, old.triggers)
-            if is_same and (event.namespace, event.tags, questions, triggers) == before:
+            revised = revision(old, event, self._clock())
+            if is_same and _says_as_much(revised, old):
                 return (self._settled(event, old, "stored"),)
             made_from = event.request.made_from
             if made_from is not None and await self._lifecycle.has_changed(old, made_from):
                 return (_declined(event, f"{memory_id} was changed since it was read"),)
-            revised = replace(
-                old,
-                version=old.version + 1,
-                namespace=event.namespace,
-                tags=event.tags,
-                questions=questions,
-                triggers=triggers,
-                content=text,
-                summary=old.summary if is_same else event.summary.text,
-                content_hash=content_hash(text),
-                contradicts=old.contradicts if is_same else None,
-                anchors=old.anchors if is_same else (),
-                provenance=_revised(old, event.request.provenance, is_same),
-                updated_at=max(old.updated_at, self._said_at(event)),
-            )
             written = await self._write(event, revised, "updated")
             return written if is_same else (*written, *_text_stored(event, revised))
 
@@ -389,39 +308,13 @@ def _reason(event: StoreRequested, comparison: Comparison) -> str:
     return f"new: {similarity:.2f} alike to {nearest}"
 
 
-def _with_source(sources: Sequence[Provenance], new: Provenance) -> tuple[Provenance, ...]:
-    """``sources`` with ``new`` last; of too many the oldest goes that nobody asked for."""
-    kept = [one for one in sources if one != new]
-    while len(kept) >= _MAX_SOURCES:
-        unasked = (at for at, one in enumerate(kept) if one.hook in UNASKED)
-        del kept[next(unasked, 0)]
-    return (*kept, new)
-
-
-def _united(new: tuple[T, ...] | None, old: tuple[T, ...], most: int) -> tuple[T, ...]:
-    """Both, the new ones first: the others did not keep the memory from being said again."""
-    return tuple(dict.fromkeys((*(new or ()), *old)))[:most]
-
-
-def _of_revision(new: tuple[T, ...] | None, old: tuple[T, ...], fits: bool) -> tuple[T, ...]:
-    """What came with a text may not fit another one: of that only its own are known."""
-    if new is not None:
-        return new
-    return old if fits else ()
-
-
-def _is_mostly(old: str, new: str) -> bool:
-    """Whether the two have so many words in common that one corrects the other."""
-    words = Counter(old.casefold().split()), Counter(new.casefold().split())
-    common = 2 * (words[0] & words[1]).total()
-    return common >= _MOSTLY * (words[0].total() + words[1].total())
-
-
-def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:
-    """Where the next version of ``old`` comes from; the agent's tags make no text the agent's."""
-    if is_same and by.hook == MCP:
-        return replace(old.provenance, gate="updated by the agent")
-    return replace(by, gate="updated")
+def _says_as_much(new: Memory, old: Memory) -> bool:
+    return (new.namespace, new.tags, new.questions, new.triggers) == (
+        old.namespace,
+        old.tags,
+        old.questions,
+        old.triggers,
+    )
 
 
 def _declined(event: StoreRequested, reason: str) -> CaptureSettled:

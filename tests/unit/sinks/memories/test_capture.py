@@ -7,7 +7,7 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.events import ExpireRequested, ForgetRequested, RestoreRequested
 from subcog.bus.triggers import Trigger
 from subcog.bus.values import Provenance, Scope
-from subcog.sinks.memories.capture import _with_source
+from subcog.sinks.memories.versions import _with_source
 from subcog.sinks.store.rows import content_hash
 from tests.archives import opened_desk
 from tests.stores import ELSEWHERE, HERE
