@@ -25,7 +25,9 @@ Literals = frozenset[str]
 
 _MOST_EXACT = 64  # texts that a part may be made of, before only what it requires is kept
 _MOST_LITERALS = 48
+_MOST_READ = 400  # of which those that contain others go
 _LEAST_CHARS = 2
+_MOST_CHARS = 40  # longer ones rule out no more
 _MOST_SETS = 2
 # How much rarer a text is for each character: about what it is in English.
 _RARER = 6.0
@@ -44,8 +46,10 @@ _ANYTHING = _Need(None, ())
 
 def fold(text: str) -> str:
     """``text`` as it is compared: what an expression takes for the same letter is the same."""
-    folded = text.casefold()
-    return folded if folded.isascii() else folded.replace("i\u0307", "i").replace("\u0131", "i")
+    if text.isascii():
+        return text.casefold()
+    # Character by character: what stands together in a text may stand apart in an expression.
+    return text.replace("\u0130", "i").casefold().replace("\u0131", "i")
 
 
 def required_literals(pattern: str, flags: int) -> tuple[Literals, ...]:
@@ -55,9 +59,12 @@ def required_literals(pattern: str, flags: int) -> tuple[Literals, ...]:
     """
     if _parser is None:
         return ()
-    need = _of_sequence(_parser.parse(pattern, flags))
-    found = {_least(one) for one in (*need.required, *_as_required(need.exact))}
-    useful = (one for one in found if len(one) <= _MOST_LITERALS and _frequency(one) < 1)
+    try:
+        need = _of_sequence(_parser.parse(pattern, flags))
+    except RecursionError:  # it is nested too deeply
+        return ()
+    few = (one for one in (*need.required, *_as_required(need.exact)) if len(one) <= _MOST_READ)
+    useful = {one for one in map(_least, few) if len(one) <= _MOST_LITERALS and _frequency(one) < 1}
     return tuple(sorted(useful, key=lambda one: (_frequency(one), sorted(one)))[:_MOST_SETS])
 
 
@@ -85,7 +92,8 @@ def _of_sequence(items: Iterable[tuple[Any, Any]]) -> _Need:
     for op, argument in items:
         exact, more = _of_part(op, argument)
         required += more
-        if exact is not None and len(run) * len(exact) <= _MOST_EXACT:
+        may_grow = max(map(len, run)) < _MOST_CHARS
+        if exact is not None and may_grow and len(run) * len(exact) <= _MOST_EXACT:
             run = frozenset(before + after for before in run for after in exact)
             continue
         required += _as_required(run)

@@ -7,6 +7,7 @@ of what a daemon did before it listened. What they require of a text is then fou
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 from weakref import WeakSet
@@ -28,7 +29,8 @@ class _Late:
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
         self._flags = flags
-        _PENDING.add(self)
+        with _LOCK:
+            _PENDING.add(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # asked by copy, pickle and the like
@@ -39,19 +41,21 @@ class _Late:
     def make_ready(self) -> re.Pattern[str]:
         compiled = re.compile(self.pattern, self._flags)
         for method in _METHODS:
-            setattr(self, method, getattr(compiled, method))
+            vars(self).setdefault(method, getattr(compiled, method))
         return compiled
 
     def make_quick(self) -> None:
         """Have whole texts searched only for what they may contain."""
         compiled = self.make_ready()
-        _PENDING.discard(self)
+        with _LOCK:
+            _PENDING.discard(self)
         if required := required_literals(self.pattern, self._flags):
             self.search = _where_possible(compiled.search, required, lambda: None)
             self.findall = _where_possible(compiled.findall, required, list)
             self.finditer = _where_possible(compiled.finditer, required, lambda: iter(()))
 
 
+_LOCK = threading.Lock()
 _PENDING: WeakSet[_Late] = WeakSet()
 
 # A longer text is looked through as it is, rather than folded and held.
@@ -67,20 +71,20 @@ def _where_possible(
     """``look``, which finds ``nothing`` in a whole text that lacks what is ``required``."""
     sets = tuple(map(tuple, required))
 
-    def look_where_possible(text: str, *within: int) -> T:
-        if within or len(text) > _MOST_CHARS:
-            return look(text, *within)
+    def look_where_possible(string: str, *within: int, **named: int) -> T:
+        if within or named or len(string) > _MOST_CHARS:
+            return look(string, *within, **named)
         known, folded = _last_folded[0]
-        if known is not text:
-            folded = fold(text)
-            _last_folded[0] = text, folded
+        if known is not string:
+            folded = fold(string)
+            _last_folded[0] = string, folded
         for literals in sets:
             for literal in literals:
                 if literal in folded:
                     break
             else:
                 return nothing()
-        return look(text)
+        return look(string)
 
     return look_where_possible
 
@@ -96,6 +100,8 @@ def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 def compile_pending() -> Iterator[None]:
     """Compile what there is, and find out what it requires, one pattern with each step."""
-    for late in tuple(_PENDING):
+    with _LOCK:
+        pending = tuple(_PENDING)
+    for late in pending:
         late.make_quick()
         yield

@@ -126,6 +126,7 @@ class App:
         self.clock = clock
         self.new_id = new_id
         self.user = user_name()
+        self.build = read_build()
         self.bus = Bus(grace_s=settings.daemon.drain_s)
         self.archive = LazyArchive()
         self.opening = anyio.Lock()
@@ -298,7 +299,6 @@ class App:
                 await archive.close()
             await self.load()
         await self.build_topics()
-        await self.read_warnings()
 
     async def _load_sessions(self, archive: Archive) -> None:
         """Open what was said in sessions; memories are found meanwhile."""
@@ -329,7 +329,7 @@ class App:
             await archive.build_topics()
 
     async def read_warnings(self) -> None:
-        """Read what memories warn of; after ``build_topics``, and slowly."""
+        """Read what memories warn of that no earlier start has read, slowly; else do nothing."""
         if (archive := self.archive.loaded) is not None:
             await archive.read_warnings()
 
@@ -352,7 +352,7 @@ class App:
             merge_similarity=self.settings.capture.merge_similarity,
             judge=Judge(contradicts, replaces, says_same, holds_beside, leaves_clause, lifts),
             clock=self.clock,
-            warning_keys=KeyCache(warning_keys, self.paths.warning_keys, read_build()),
+            warning_keys=KeyCache(warning_keys, self.paths.warning_keys, self.build),
             anchors=self.code.anchors,
             usefulness=usefulness,
         )

@@ -62,6 +62,7 @@ ACTIVITY_SAVE_S = 10.0
 COMPILE_AFTER_S = 5.0
 # Between two patterns: whoever asks meanwhile is answered first.
 COMPILE_PAUSE_S = 0.005
+WARNINGS_CHECK_S = 2.0
 
 
 class Daemon:
@@ -71,11 +72,11 @@ class Daemon:
     """
 
     def __init__(self, loaded: Loaded, paths: Paths, lock: Lock) -> None:
-        self._build = read_build()
         self._paths = paths
         self._lock = lock
         self._settings = loaded.settings.daemon
         self._app = App(loaded.settings, paths)
+        self._build = self._app.build
         self._entrance = HookHandler(self._app)
         self._calls = Calls(self._app, self._entrance, self.status)
         self._started = time.time()
@@ -160,7 +161,9 @@ class Daemon:
         gc.freeze()
         gc.enable()
         await self._compile_patterns()
-        await self._app.read_warnings()
+        while True:  # another database may be opened, and what failed is tried again
+            await self._app.read_warnings()
+            await anyio.sleep(WARNINGS_CHECK_S)
 
     async def _compile_patterns(self) -> None:
         """Compile what nothing has used yet, so that no later request waits for it.

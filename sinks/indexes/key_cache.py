@@ -15,19 +15,21 @@ from pathlib import Path
 import msgspec
 
 from ...bus.values import Memory
-from ..files import private_opener, replace_file
+from ..files import Look, replace_file
 
 _log = logging.getLogger(__name__)
 _DIGEST_BYTES = 8
+_MOST_BYTES = 64_000_000
 _Keys = tuple[str, ...]
 
 
 class KeyCache:
-    """Reads the keys of each version of a memory once. Safe to share between threads.
+    """Reads the keys of memories, and knows those that an earlier start has read.
 
-    ``file`` has a JSON document a line: ``reader``, then the digest of each memory with its keys.
-    What another ``reader`` wrote is not used. It is a cache: what cannot be read or written is read
-    from the memories, and when one is forgotten the file is deleted.
+    ``file`` has a JSON document a line: ``reader``, then the id of each memory, a digest of it, and
+    its keys. What another ``reader`` wrote is not used. It is a cache: what cannot be read or
+    written is read from the memories. ``open`` it, ask for every memory, and ``save`` it; a memory
+    that is forgotten leaves it at once. Safe to share between threads.
     """
 
     def __init__(
@@ -37,94 +39,105 @@ class KeyCache:
         self._file = file
         self._reader = msgspec.json.encode(reader)
         self._lock = threading.Lock()
-        # What the file had at the start, and whether it is to be added to.
+        # By digest, what the file had; by id, the lines that are to be in it.
         self._known: dict[str, _Keys] = {}
-        self._is_ours = False
-        # The lines that are to be in it, or to be added to it.
-        self._lines: list[bytes] = []
+        self._lines: dict[str, bytes] | None = None
+        self._is_new = True
+        self._forgotten: set[str] = set()
 
     def open(self) -> None:
-        """Read the file."""
+        """Read the file. What is asked for from now on is what ``save`` writes."""
+        known = _load(self._file, self._reader) if self._file is not None else {}
         with self._lock:
-            found = self._load()
-            self._known, self._is_ours = found or {}, found is not None
-
-    def _load(self) -> dict[str, _Keys] | None:
-        if self._file is None:
-            return None
-        try:
-            reader, _, lines = self._file.read_bytes().partition(b"\n")
-            if reader == self._reader:
-                return dict(msgspec.json.decode(_as_array(lines), type=list[tuple[str, _Keys]]))
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError) as error:  # a torn line as well
-            _log.warning("the cache of keys cannot be read", extra={"error": type(error).__name__})
-        return None
+            self._known, self._is_new = known, not known
+            self._lines = {} if self._file is not None else None
+            self._forgotten = set()
 
     def known(self, memory: Memory) -> _Keys | None:
         """The keys of ``memory`` as the file has them; None where they have to be read."""
         digest = _digest(memory)
-        with self._lock:
-            keys = self._known.get(digest)
-            if keys is not None:
-                self._note(digest, keys)
+        keys = self._known.get(digest)
+        if keys is not None:
+            self._note(memory.id, digest, keys)
         return keys
 
     def read(self, memory: Memory) -> _Keys:
         """The keys of ``memory``, read from its text."""
-        keys = tuple(dict.fromkeys(self._read(memory)))
-        with self._lock:
-            self._note(_digest(memory), keys)
+        return tuple(dict.fromkeys(self._read(memory)))
+
+    def read_unknown(self, memory: Memory) -> _Keys:
+        """The same of one that was not known, to be saved."""
+        keys = self.read(memory)
+        self._note(memory.id, _digest(memory), keys)
+        self._is_new = True
         return keys
 
-    def _note(self, digest: str, keys: _Keys) -> None:
-        if self._file is not None:
-            self._lines.append(msgspec.json.encode((digest, keys)))
+    def _note(self, memory_id: str, digest: str, keys: _Keys) -> None:
+        if (lines := self._lines) is not None:
+            lines[memory_id] = msgspec.json.encode((memory_id, digest, keys))
 
-    def replace(self) -> None:
-        """Write the file anew, once the keys of all memories were asked for."""
+    def save(self) -> None:
+        """Write the file, once the keys of all memories were asked for. Not twice."""
         with self._lock:
-            self._known = {}
-            self._is_ours = False
-            self._write()
+            if self._file is None or self._lines is None:
+                return
+            lines = [line for id_, line in self._lines.items() if id_ not in self._forgotten]
+            if self._is_new or len(lines) != len(self._known):
+                self._write(self._file, [self._reader, *lines])
+            self._let_go()
 
-    def append(self) -> None:
-        """Add to the file what was read since it was written."""
+    def close(self) -> None:
+        """Save nothing more."""
         with self._lock:
-            self._write()
+            self._let_go()
 
-    def _write(self) -> None:
-        if self._file is None or not self._lines:
-            return
-        lines = self._lines if self._is_ours else [self._reader, *self._lines]
-        write = _append if self._is_ours else replace_file
+    def _let_go(self) -> None:
+        self._known, self._lines = {}, None
+        self._forgotten = set()
+
+    def forget(self, memory_id: str) -> None:
+        """Take the memory out of the file, and of what is to be saved."""
+        with self._lock:
+            if self._lines is not None:
+                self._forgotten.add(memory_id)
+            if self._file is None or not self._file.exists():
+                return
+            beginning = b"[%s," % msgspec.json.encode(memory_id)
+            try:
+                lines = self._file.read_bytes().splitlines()
+            except OSError:
+                return
+            self._write(self._file, [line for line in lines if not line.startswith(beginning)])
+
+    def _write(self, file: Path, lines: Sequence[bytes]) -> None:
+        """Write ``lines``; or nothing, where the data directory was moved away."""
         try:
-            write(self._file, b"".join(line + b"\n" for line in lines))
-            self._is_ours = True
+            if file.parent.is_dir():
+                replace_file(file, b"".join(line + b"\n" for line in lines))
         except OSError as error:
             _log.warning("the cache of keys is not kept", extra={"error": type(error).__name__})
-        self._lines = []
-
-    def forget(self) -> None:
-        """Delete the file and what would be written, so that nothing of a memory stays there."""
-        with self._lock:
-            self._known, self._is_ours = {}, False
-            self._lines = []
-            try:
-                if self._file is not None:
-                    self._file.unlink(missing_ok=True)
-            except OSError as error:
-                _log.error("the cache of keys stays", extra={"error": type(error).__name__})
 
 
-def _as_array(lines: bytes) -> bytes:
-    return b"[" + b",".join(lines.splitlines()) + b"]"
+def _load(file: Path, reader: bytes) -> dict[str, _Keys]:
+    text = Look().text(file, _MOST_BYTES)
+    try:
+        _partial(file).unlink(missing_ok=True)
+        first, *lines = (text or "").encode().splitlines() or [b""]
+        if first == reader:
+            told = msgspec.json.decode(_as_array(lines), type=list[tuple[str, str, _Keys]])
+            return {digest: keys for _, digest, keys in told}
+    except (OSError, ValueError):  # torn, or something else
+        pass
+    return {}
 
 
-def _append(file: Path, data: bytes) -> None:
-    with open(file, "ab", opener=private_opener) as out:
-        out.write(data)
+def _partial(file: Path) -> Path:
+    """Where ``replace_file`` writes first; it is left where the process was killed then."""
+    return file.with_name(f"{file.name}.new")
+
+
+def _as_array(lines: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(lines) + b"]"
 
 
 def _digest(memory: Memory) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import islice
 
 import anyio
 import anyio.to_thread
@@ -48,7 +49,9 @@ class MentionIndexes:
         self.files = FileIndex()
         self.warnings = WarningIndex()
         self._keys = keys
-        self._unread: dict[Scope, list[str]] = {}
+        # Once they are filled: what has still to be read, by id.
+        self._unread: dict[str, Scope] = {}
+        self._is_filled = False
         self._store = store
         self._interned = interned
         self._clock = clock
@@ -61,27 +64,33 @@ class MentionIndexes:
     async def fill(self, index: Index) -> None:
         """Note what is in ``index``, which is full, in small slices with pauses."""
         await anyio.to_thread.run_sync(self._keys.open)
-        self._newer = {}
+        self._unread, self._newer, self._is_filled = {}, {}, False
         try:
             await self._fill(index)
         except BaseException:
             self._newer = None
             raise
+        self._is_filled = True
 
     async def read_rest(self) -> None:
-        """After ``fill``: read what memories warn of where that is not known. May take minutes."""
-        try:
-            for scope, ids in self._unread.items():
-                for start in range(0, len(ids), _UNREAD):
-                    for memory in await self._store.get(ids[start : start + _UNREAD], [scope]):
-                        await anyio.to_thread.run_sync(self._read_unless_gone, memory)
-                        await anyio.sleep(_UNREAD_PAUSE_S)
-        finally:
-            self._unread, self._newer = {}, None
-        await anyio.to_thread.run_sync(self._keys.replace)
+        """After ``fill``, once: read what memories warn of where that is not known.
+
+        May take minutes. Where the store fails, it goes on when it is called again.
+        """
+        if not self._is_filled:
+            return
+        while self._unread:
+            page = dict(islice(self._unread.items(), _UNREAD))
+            for memory in await self._store.get(list(page), list(set(page.values()))):
+                await anyio.to_thread.run_sync(self._read_unless_gone, memory)
+                await anyio.sleep(_UNREAD_PAUSE_S)
+            for memory_id in page:
+                self._unread.pop(memory_id, None)
+        self._newer, self._is_filled = None, False
+        await anyio.to_thread.run_sync(self._keys.save)
 
     def _read_unless_gone(self, memory: Memory) -> None:
-        keys = self._keys.read(memory)
+        keys = self._keys.read_unknown(memory)
         own = self._interned(memory.id)
         if own and not self._is_expired(memory):
             self.warnings.add(replace(memory, id=own), keys)
@@ -120,7 +129,7 @@ class MentionIndexes:
             self.files.add(memory)
             keys = self._keys.known(memory)
             if keys is None:
-                self._unread.setdefault(memory.scope, []).append(memory.id)
+                self._unread[memory.id] = memory.scope
             else:
                 self.warnings.add(memory, keys)
         self._note_newer(memories)
@@ -166,16 +175,19 @@ class MentionIndexes:
 
     def drop(self, event: MemoryForgotten) -> None:
         """Take out a forgotten memory."""
-        self._keys.forget()
         if self._newer is not None:
             self._newer[event.id] = None
         if self._noting:
             self._gone.add(event.id)
         self._take_out(event.id)
 
+    async def forget_keys(self, memory_id: str) -> None:
+        """Take a memory that is to be forgotten out of what is kept on disk."""
+        await anyio.to_thread.run_sync(self._keys.forget, memory_id)
+
     def close(self) -> None:
-        """Keep what was read for the next start. Not for the event loop."""
-        self._keys.append()
+        """Keep nothing more on disk: another archive may be opened in the same place."""
+        self._keys.close()
 
     def _take_out(self, memory_id: str) -> None:
         self.topics.remove(memory_id)

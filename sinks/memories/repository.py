@@ -244,13 +244,16 @@ class Archive:
         self.store.shrink()
 
     async def read_warnings(self) -> None:
-        """Read what memories warn of that is not known from an earlier start; the last of all."""
-        with suppress(StoreUnavailable):  # the next start tries again
+        """After ``build_topics``, once: read what memories warn of that no earlier start has read.
+
+        May take minutes. What fails is read when it is called again.
+        """
+        with suppress(StoreUnavailable):
             await self.mentions.read_rest()
 
     async def close(self) -> None:
         """Close the store."""
-        await anyio.to_thread.run_sync(self.mentions.close)
+        self.mentions.close()
         await self.store.close()
 
     async def _fill_sql_index(self) -> None:
@@ -346,6 +349,7 @@ class Archive:
             memory = await self.lifecycle.find(event.id, event.scopes)
             if memory is None:
                 return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
+            await self.mentions.forget_keys(event.id)
             with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back
                 await self.store.forget(event.id, event.scopes)
         return (
@@ -355,6 +359,7 @@ class Archive:
 
     async def unindex(self, event: MemoryForgotten) -> None:
         """Make a forgotten memory unfindable."""
+        await self.mentions.forget_keys(event.id)
         self.uses.drop(event.id)
         self._fetched.drop(event.id)
         self.index.remove(event.id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.waiting import eventually
@@ -35,33 +37,51 @@ def restart(house: House) -> None:
     house.start()
 
 
-def test_what_was_read_is_kept_for_the_next_start_until_a_memory_is_forgotten(fresh):
-    kept = fresh.capture(RULE)
+def kept(house: House) -> str:
+    """What is kept for the next start; empty as long as nothing is."""
+    file = house.paths.warning_keys
+    return file.read_text() if file.exists() else ""
+
+
+@pytest.mark.slow
+def test_what_was_read_is_kept_for_the_next_start_but_nothing_that_is_forgotten(fresh):
+    memory = fresh.capture(RULE)
     fresh.capture("Feature flags are read from a file at start")
     assert RULE in warning(fresh, "before")
 
     restart(fresh)
-    assert "schema.py" in fresh.paths.warning_keys.read_text()
-    eventually(lambda: RULE in warning(fresh, "after"))
+    eventually(lambda: RULE in warning(fresh, "read"))
+    eventually(lambda: "schema.py" in kept(fresh))
+    restart(fresh)
+    eventually(lambda: RULE in warning(fresh, "known"))
 
-    fresh.ask("forget", kept["id"])
-    eventually(lambda: not fresh.paths.warning_keys.exists())
+    fresh.ask("forget", memory["id"])
+    assert "schema.py" not in kept(fresh)
     restart(fresh)
     assert warning(fresh, "forgotten") == ""
-    file = fresh.paths.warning_keys
-    assert not file.exists() or "schema.py" not in file.read_text()
+    assert "schema.py" not in kept(fresh)
 
 
 @pytest.mark.slow
 def test_what_another_build_kept_is_read_anew(fresh):
     fresh.capture(RULE)
-    pid = fresh.pid()
+    restart(fresh)
+    eventually(lambda: "schema.py" in kept(fresh))
     fresh.ask("daemon", "stop")
-    fresh.wait_until_gone(pid)
-    file = fresh.paths.warning_keys
-    reader, lines = file.read_text().split("\n", 1)
-    file.write_text('"another"\n' + lines.replace("schema.py", "other.py"))
+    reader, lines = kept(fresh).split("\n", 1)
+    fresh.paths.warning_keys.write_text('"another"\n' + lines.replace("schema.py", "other.py"))
     fresh.start()
-    eventually(lambda: RULE in warning(fresh, "anew"))
-    eventually(lambda: file.read_text().startswith(reader))
-    assert "other.py" not in file.read_text()
+    eventually(lambda: kept(fresh).startswith(reader))
+    assert RULE in warning(fresh, "anew")
+    assert "other.py" not in kept(fresh)
+
+
+@pytest.mark.slow
+def test_what_a_restored_backup_says_is_read_again(fresh):
+    fresh.capture(RULE)
+    other = fresh.capture("Feature flags are read from a file at start")
+    backup = fresh.root / "backup.duckdb"
+    fresh.ask("backup", str(backup))
+    fresh.ask("forget", other["id"])
+    fresh.ask("restore", str(backup), "--yes")
+    eventually(lambda: RULE in warning(fresh, str(time.monotonic())))

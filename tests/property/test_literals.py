@@ -19,7 +19,23 @@ from tests.waiting import ends_soon
 from .test_patterns import collected  # noqa: F401 - a fixture
 
 ACTIONS = Path(__file__).parents[2] / "perf/actions"
-WORDS = ("never", "do not", "Straße", "K8s", "ſet", "İ", "ı", "µ", "no", "a", "ß", ".env", " ")
+WORDS = (
+    "never",
+    "do not",
+    "Straße",
+    "K8s",
+    "ſet",
+    "İ",
+    "ı",
+    "µ",
+    "\u0307",
+    "ﬁ",
+    "no",
+    "a",
+    "ß",
+    ".env",
+    " ",
+)
 PIECES = st.one_of(
     st.sampled_from(WORDS).map(re.escape),
     st.sampled_from([r"\s+", r"\w*", r"[a-z]{2}", "[Nn]", "[xy]z", ".", r"\b", "^", "$", r"\d"]),
@@ -88,4 +104,34 @@ def test_a_quick_one_finds_what_it_finds_without(expression, text):
     assert str(quick.search(text)) == str(compiled.search(text))
     assert quick.findall(text) == compiled.findall(text)
     assert [m.span() for m in quick.finditer(text)] == [m.span() for m in compiled.finditer(text)]
-    assert str(quick.search(text, 1)) == str(compiled.search(text, 1))
+    assert str(quick.search(text, 1)) == str(compiled.search(text, pos=1))
+    assert str(quick.search(string=text, pos=1)) == str(compiled.search(text, 1))
+    assert quick.groups == compiled.groups
+
+
+@pytest.mark.parametrize(
+    "expression", ["i\u0307stan", "[a-z]\u0307xy", "ab.\u0307cd", "\ufb01\u0307_", "(?i)\u0130X"]
+)
+def test_a_mark_is_folded_alike_beside_whatever_it_stands(expression):
+    quick = regex(expression)
+    quick.make_quick()
+    for text in ("i\u0307stan", "i\u0307xy", "abi\u0307cd", "\ufb01\u0307_", "\u0130x", "ix"):
+        assert str(quick.search(text)) == str(re.compile(expression).search(text))
+
+
+def test_what_takes_too_long_to_find_out_is_not_required():
+    many = "|".join(f"{number:08x}" + r"\d+" for number in range(8000))
+    long = "[ab][cd][ef][gh][ij][kl]" + "x" * 20_000
+    deep = "(?:abc|x" * 250 + "abc" + r"|\d+y)" * 250
+    with ends_soon(4.0):
+        assert required_literals(deep, 0) == ()
+        required_literals(many, 0)
+        assert required_literals(long, 0)
+
+
+def test_a_quick_one_stays_quick():
+    quick = regex("never")
+    quick.make_quick()
+    look = quick.search
+    assert quick.flags == re.compile("never").flags
+    assert quick.search is look
