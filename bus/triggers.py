@@ -50,27 +50,33 @@ def check_triggers(triggers: Iterable[Trigger]) -> None:
     for number, trigger in enumerate(triggers, 1):
         if number > MOST_TRIGGERS:
             raise ValueError(f"a memory has at most {MOST_TRIGGERS} triggers")
-        if sum(map(bool, (trigger.run, trigger.write, trigger.edit))) != 1:
-            raise ValueError('a trigger has one of "run", "write" and "edit"')
-        if trigger.within and not trigger.write:
-            raise ValueError('"in" says in which files "write" counts')
-        if len(trigger.unless) > MOST_UNLESS:
-            raise ValueError(f'a trigger has at most {MOST_UNLESS} texts in "unless"')
-        for text in trigger.texts:
-            _check_text(text)
-        for glob in (trigger.edit, trigger.within):
-            # There what stands in brackets is any text too.
-            _check_wild(glob, _MOST_WILD_IN_GLOB, "*{<")
-        for text in (trigger.run or trigger.write or trigger.edit, *trigger.unless):
-            if not text.replace("*", "").strip("/ "):
-                raise ValueError("a trigger names something: * alone is every action")
+        _check_trigger(trigger)
+
+
+def _check_trigger(trigger: Trigger) -> None:
+    if sum(map(bool, (trigger.run, trigger.write, trigger.edit))) != 1:
+        raise ValueError('a trigger has one of "run", "write" and "edit"')
+    if trigger.within and not trigger.write:
+        raise ValueError('"in" says in which files "write" counts')
+    if len(trigger.unless) > MOST_UNLESS:
+        raise ValueError(f'a trigger has at most {MOST_UNLESS} texts in "unless"')
+    for text in trigger.texts:
+        _check_text(text)
+    for glob in (trigger.edit, trigger.within):
+        # There what stands in brackets is any text too.
+        _check_wild(glob, _MOST_WILD_IN_GLOB, "*{<")
+    for text in (trigger.run or trigger.write or trigger.edit, *trigger.unless):
+        if not text.replace("*", "").strip("/ "):
+            raise ValueError("a trigger names something: * alone is every action")
+    if trigger.edit and not trigger.edit.strip("*/. "):
+        raise ValueError("a trigger names a file or a folder below the project")
 
 
 def _check_text(text: str) -> None:
     if len(text) > MAX_TRIGGER_CHARS:
         raise ValueError(f"a text of a trigger has at most {MAX_TRIGGER_CHARS} characters")
-    if "\n" in text or "\r" in text:
-        raise ValueError("a text of a trigger is one line")
+    if not text.isprintable():
+        raise ValueError("a text of a trigger is one line of characters that can be seen")
     _check_wild(text, _MOST_WILD)
 
 

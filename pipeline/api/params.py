@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,7 +11,15 @@ from msgspec import Meta, Struct
 from ...bus.bus import BusClosed, StageFailed
 from ...bus.results import Result
 from ...bus.triggers import Trigger, check_triggers
-from ...bus.values import NAMESPACES, Memory, Mode, Place, Scope
+from ...bus.values import (
+    MAX_QUESTION_CHARS,
+    MOST_QUESTIONS,
+    NAMESPACES,
+    Memory,
+    Mode,
+    Place,
+    Scope,
+)
 from ...config.ids import full_id
 from ...stages.sessions.quote import short_id
 from ...stages.text.unicode import cut, one_line
@@ -44,6 +52,14 @@ PathText = Annotated[str, Meta(pattern=r"^[^\0]*$")]
 """A path: no system takes one with a NUL."""
 
 
+def check_questions(questions: Sequence[str]) -> None:
+    """Raise ``ValueError`` where they are too many, or one is too long."""
+    if len(questions) > MOST_QUESTIONS:
+        raise ValueError(f"a memory has at most {MOST_QUESTIONS} questions")
+    if any(len(one) > MAX_QUESTION_CHARS for one in questions):
+        raise ValueError(f"a question has at most {MAX_QUESTION_CHARS} characters")
+
+
 class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a call takes."""
 
@@ -65,6 +81,7 @@ class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     hook: str = "cli"
 
     def __post_init__(self) -> None:
+        check_questions(self.questions)
         check_triggers(self.triggers)
 
 
@@ -141,6 +158,7 @@ class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         if self.namespace is not None and self.namespace not in NAMESPACES:
             raise ValueError(f"there is no such namespace, only {', '.join(NAMESPACES)}")
+        check_questions(self.questions or ())
         check_triggers(self.triggers or ())
 
 
@@ -150,12 +168,13 @@ class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=T
     old: str
     new: str | None = None
     text: str | None = None
-    questions: tuple[str, ...] = ()
-    triggers: tuple[Trigger, ...] = ()
+    questions: tuple[str, ...] | None = None
+    triggers: tuple[Trigger, ...] | None = None
     hook: str = "cli"
 
     def __post_init__(self) -> None:
-        check_triggers(self.triggers)
+        check_questions(self.questions or ())
+        check_triggers(self.triggers or ())
 
 
 class ExpireParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,6 +24,8 @@ from ..agents.agent import read_payload
 from ..app.app import App
 from .handler import HookAnswer, HookHandler
 from .long_prompt import shorten
+
+T = TypeVar("T")
 
 
 class DurableHooks:
@@ -81,6 +85,8 @@ def _set_request_aside(app: App, request: CaptureRequested) -> str:
             request,
             text=spool.clean(request.text, spool.RULES),
             tags=tuple(spool.clean(tag, spool.RULES) for tag in request.tags),
+            questions=_without_secrets(request.questions, lambda one: (one,)),
+            triggers=_without_secrets(request.triggers, lambda one: one.texts),
             summary="",  # made anew
             # Names and ids: by patterns alone more would be taken for a secret than is one.
             namespace=namespace and redact(namespace).text,
@@ -91,6 +97,18 @@ def _set_request_aside(app: App, request: CaptureRequested) -> str:
     except (spool.NotKept, OSError) as error:
         return f"it could not be stored in time, and not be set aside ({error}). Send it again"
     return "it could not be stored in time. It is set aside safely, and stored as soon as possible"
+
+
+def _without_secrets(
+    given: tuple[T, ...] | None, texts: Callable[[T], Iterable[str]]
+) -> tuple[T, ...] | None:
+    """Those of which no text holds a secret; None where none is left of what was ``given``."""
+    kept = tuple(
+        one
+        for one in given or ()
+        if all(spool.clean(text, spool.RULES) == text for text in texts(one))
+    )
+    return None if given and not kept else given and kept
 
 
 def request_id() -> str:

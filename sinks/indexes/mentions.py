@@ -8,6 +8,7 @@ same file or folder of that name is decided by whoever reads the memory.
 from __future__ import annotations
 
 import threading
+from bisect import bisect
 from collections.abc import Iterable, Iterator
 
 from ...bus.values import Memory, Scope
@@ -122,7 +123,9 @@ class WarningIndex:
             self._known[memory.id] = (memory.scope, keys)
             by_key = self._ids.setdefault(memory.scope, {})
             for key in keys:
-                by_key[key] = (*by_key.get(key, ()), memory.id)
+                ids = by_key.get(key, ())
+                at = bisect(ids, memory.id)
+                by_key[key] = (*ids[:at], memory.id, *ids[at:])
 
     def remove(self, memory_id: str) -> None:
         """Remove a memory; does nothing if it is not there."""

@@ -271,8 +271,8 @@ class SupersedeArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fi
     old: Id
     new: Annotated[Id | None, Meta(description="The id of the memory that holds now.")] = None
     text: Annotated[Text | None, Meta(description="Or what holds now, to be kept.")] = None
-    questions: BriefQuestions = []
-    triggers: BriefTriggers = []
+    questions: BriefQuestions | None = None
+    triggers: BriefTriggers | None = None
 
 
 class SupersedeResult(Result, frozen=True, kw_only=True):

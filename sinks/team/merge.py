@@ -181,13 +181,18 @@ def _merged(base: Memory | None, theirs: Memory, mine: Memory) -> Memory:
         content_hash=text.content_hash,
         provenance=text.provenance,
         anchors=text.anchors,
-        questions=_choose(*sides["questions"]) if text is theirs else text.questions,
-        triggers=_choose(*sides["triggers"]) if text is theirs else text.triggers,
+        questions=_fitting(*sides["questions"], text is mine),
+        triggers=_fitting(*sides["triggers"], text is mine),
     )
 
 
 def _choose(base: object, theirs: T, mine: T) -> T:
     return mine if theirs == base else theirs
+
+
+def _fitting(base: object, theirs: T, mine: T, is_my_text: bool) -> T:
+    """What came with the text that is chosen, and what was given since with the one before."""
+    return mine if is_my_text and mine != base else _choose(base, theirs, mine)
 
 
 def _merged_confidence(base: object, theirs: int, mine: int) -> int:

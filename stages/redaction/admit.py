@@ -32,6 +32,9 @@ from ..text.unicode import cut, one_line
 from .redact import Redactor, clean_provenance, redact
 from .values import KnownSecrets
 
+# What is longer is no question.
+_MOST_QUESTION_CHARS = 4 * MAX_QUESTION_CHARS
+
 
 def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | CaptureSettled:
     """Settle namespace, tags and content of a capture.
@@ -61,12 +64,15 @@ def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | Capt
 
 
 def _questions(event: CaptureRequested) -> tuple[str, ...] | None:
-    """Those that the capture came with, each once and in one line."""
+    """Those that the capture came with, each once and in one line.
+
+    They are cut when their secrets were looked for, for which all of each is needed.
+    """
     if event.questions is None:
         return None
-    lines = (one_line(_normalised(one[: 4 * MAX_QUESTION_CHARS])) for one in event.questions)
-    cleaned = (cut(line, MAX_QUESTION_CHARS) for line in lines if line)
-    return tuple(dict.fromkeys(cleaned))[:MOST_QUESTIONS]
+    whole = (one for one in event.questions if len(one) <= _MOST_QUESTION_CHARS)
+    lines = (one_line(_normalised(one)) for one in whole)
+    return tuple(dict.fromkeys(filter(_WORD.search, lines)))[:MOST_QUESTIONS]
 
 
 def _declined(event: CaptureRequested, namespace: str, reason: str) -> CaptureSettled:

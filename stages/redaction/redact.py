@@ -24,12 +24,12 @@ from msgspec.structs import replace
 from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from ...bus.signals import emit, redacted
 from ...bus.triggers import Trigger
-from ...bus.values import CleanText, Kept, Memory, Provenance
+from ...bus.values import MAX_QUESTION_CHARS, CleanText, Kept, Memory, Provenance
 from ...config.patterns import regex
 from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
-from ..text.unicode import visible
+from ..text.unicode import cut, visible
 from .breaks import spans_over_breaks
 from .rules import RULES_FILE, Allowance, Rule, Rules, Span, read_rules
 from .values import KnownSecrets
@@ -290,19 +290,19 @@ def _clean_tags(event: CaptureDetected, cleaner: _Cleaner) -> tuple[str, ...]:
 def _clean_questions(
     questions: tuple[str, ...] | None, cleaner: Callable[[str], CleanText]
 ) -> tuple[str, ...] | None:
-    """The questions without those that hold a secret."""
-    if questions is None:
-        return None
-    return tuple(one for one in questions if not cleaner(one).redactions)
+    """The questions without those that hold a secret, cut; None where none is left of several."""
+    kept = tuple(
+        cut(one, MAX_QUESTION_CHARS) for one in questions or () if not cleaner(one).redactions
+    )
+    return None if questions and not kept else questions and kept
 
 
 def _clean_triggers(
     triggers: tuple[Trigger, ...] | None, cleaner: Callable[[str], CleanText]
 ) -> tuple[Trigger, ...] | None:
-    """The triggers without those that hold a secret."""
-    if triggers is None:
-        return None
-    return tuple(one for one in triggers if not cleaner("\n".join(one.texts)).redactions)
+    """The triggers without those that hold a secret; None where none is left of several."""
+    kept = tuple(one for one in triggers or () if not cleaner("\n".join(one.texts)).redactions)
+    return None if triggers and not kept else triggers and kept
 
 
 def _refusal(content: CleanText, cleaner: _Cleaner, mode: Mode) -> tuple[str, str] | None:

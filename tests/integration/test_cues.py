@@ -51,6 +51,22 @@ def test_an_agents_questions_bring_its_memory_to_who_asks_in_other_words(house):
     assert house.ask("get", kept["id"])["questions"] == list(QUESTIONS)
 
 
+def test_who_supersedes_with_the_same_words_keeps_what_came_with_them(house):
+    kept = capture(house, text=TEXT, questions=list(QUESTIONS))
+    with Lines(house) as client:
+        client.tool("supersede", old=kept["id"], text=TEXT.replace("Kestrel", "kestrel"))
+    assert house.ask("get", kept["id"])["questions"] == list(QUESTIONS)
+
+
+def test_too_many_or_too_long_questions_are_refused(house):
+    many = [part for number in range(4) for part in ("--question", f"what is {number}?")]
+    for given, said in ((many, "at most 3"), (["--question", "why? " * 50], "at most 200")):
+        refused = house.run("capture", TEXT, *given)
+        assert refused.returncode != 0
+        assert said in refused.stderr
+    assert house.context(ASKED, "refused") == ""
+
+
 def test_questions_come_with_a_capture_and_with_what_supersedes(house):
     kept = capture(house, text=TEXT, questions=list(QUESTIONS))
     assert TEXT in house.context(ASKED, "captured")

@@ -4,6 +4,7 @@ import os
 import pytest
 
 from subcog.bus.events import CaptureRequested
+from subcog.bus.triggers import Trigger
 from subcog.bus.values import Provenance, Scope
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
@@ -89,6 +90,8 @@ async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_l
         text="We deploy on Fridays <private>never tell</private>",
         scope=Scope("project", "here"),
         tags=("release", SECRET),
+        questions=(f"is {SECRET} ours?", "when do we deploy?", "<private>never tell</private>?"),
+        triggers=(Trigger(run=f"curl {SECRET}"), Trigger(run="deploy", unless=("friday",))),
         provenance=Provenance(branch=f"feature/{SECRET}", session=SESSION),
     )
     async with app.running():
@@ -104,6 +107,7 @@ async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_l
         archive = await app.archive.get()
         [kept] = await archive.store.page([asked.scope], limit=9)
         assert (kept.id, kept.tags[0]) == (asked.id, "release")
+        assert (kept.questions, kept.triggers) == (asked.questions[1:2], asked.triggers[1:])
         await app.unload()
 
 

@@ -40,7 +40,7 @@ def test_what_is_removed_is_gone_and_most_memories_take_no_room():
 
 
 def test_of_many_the_newest_are_found():
-    index = made(*(make_memory(number, "a") for number in range(100)))
+    index = made(*(make_memory(number, "a") for number in (*range(50, 100), *range(50))))
     found = index.warning(["a"], [PROJECT])
     assert found[0] == make_memory(99).id
     assert len(found) == MOST_WITH_KEY

@@ -170,3 +170,10 @@ def test_questions_and_triggers_go_with_their_text_and_else_with_who_changed_the
         "theirs?",
     )
     assert join(after(BASE, tags=("two",)), texted("mine")).mine.questions == ()
+
+
+def test_questions_that_they_gave_stay_where_i_corrected_the_text():
+    theirs = after(BASE, questions=("theirs?",), triggers=(Trigger(run="theirs"),))
+    joined = join(theirs, texted("mine")).mine
+    assert joined.content == "mine"
+    assert (joined.questions, joined.triggers) == (theirs.questions, theirs.triggers)

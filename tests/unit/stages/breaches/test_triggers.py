@@ -1,5 +1,8 @@
 """Triggers: the patterns of actions that came with a memory."""
 
+import re
+from itertools import chain, zip_longest
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from subcog.stages.actions.reading import read_action
 from subcog.stages.breaches.deed import Deed
 from subcog.stages.breaches.stated import warning_keys
 from subcog.stages.breaches.triggers import LineText, read_trigger
+from subcog.stages.rules.denied_files import MOST_WILD, PathPattern, file_keys
 from tests.fakes import make_memory
 from tests.waiting import ends_soon
 
@@ -129,9 +133,55 @@ def test_what_meets_a_trigger_has_its_key(pattern, beside, text):
             assert read_trigger(trigger).key in set(deed.keys())
 
 
+NAMES = st.lists(st.sampled_from(["a", ".", "..", "b.c", "*", "**", "{x,y}", "/", "-", "É"]))
+
+
+@given(glob=NAMES.map("".join), path=st.text("abcxyé./-", max_size=14))
+def test_a_file_that_is_meant_has_the_key_of_the_glob(glob, path):
+    pattern = PathPattern(glob, existing=False)
+    if pattern.key and pattern.holds(path):
+        assert pattern.key in set(file_keys([path]))
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        (".env.*", ".env.production"),
+        (".env*", "web/.env.local"),
+        ("vite.config.*", "vite.config.ts"),
+        ("src/*.test.*", "src/cart.test.tsx"),
+        ("*.min.*", "static/app.min.js"),
+        (".eslintrc*", ".eslintrc.json"),
+        ("app.{js,ts}", "app.ts"),
+        ("k8s/*.{yaml,yml}", "k8s/web.yml"),
+        ("*.xcodeproj", "App.xcodeproj/project.pbxproj"),
+        ("*.d/", "conf.d/limits"),
+    ],
+)
+def test_a_glob_of_any_form_is_met_by_its_key(glob, path):
+    trigger, deed = Trigger(edit=glob), change(path, "x")
+    assert deed.meets([trigger])
+    assert read_trigger(trigger).key in set(deed.keys())
+
+
+PIECES = st.lists(st.sampled_from(["a", "ab", "/", ".", "*", "**", "<x>", "b/"]), max_size=7)
+
+
+@given(glob=PIECES.map("".join), path=st.text("ab./", max_size=16))
+def test_a_glob_holds_what_its_expression_matches(glob, path):
+    pattern = PathPattern(glob, existing=False)
+    wild = re.compile(r"\*\*|\*|<[^>]*>|\{[^}]*\}")
+    gaps = (".*" if gap == "**" else "[^/]*" for gap in wild.findall(glob))
+    plain = map(re.escape, wild.split(glob))
+    whole = "".join(chain.from_iterable(zip_longest(plain, gaps, fillvalue="")))
+    expression = rf"(?:^|/){whole}{'' if glob.endswith('/') else '(?:/|$)'}"
+    expected = pattern.wilds <= MOST_WILD and re.search(expression, path, re.I) is not None
+    assert pattern.holds(path) == expected
+
+
 def test_a_memory_is_found_by_the_keys_of_its_triggers():
     memory = make_memory(1, "We use pnpm here.", triggers=(INSTALL, MIGRATION))
-    assert {"words npm install", "file .sql"} <= set(warning_keys(memory))
+    assert {"words npm install", "file migrations/.sql"} <= set(warning_keys(memory))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +194,11 @@ def test_a_memory_is_found_by_the_keys_of_its_triggers():
         (Trigger(run="npm", unless=("* ",)), "every action"),
         (Trigger(run="x" * 201), "200"),
         (Trigger(write="a\nb"), "one line"),
+        (Trigger(write="\t"), "can be seen"),
+        (Trigger(write="\u00a0"), "can be seen"),
+        (Trigger(run="a\u001b[31m"), "can be seen"),
+        (Trigger(run="a", unless=("\u200b",)), "can be seen"),
+        (Trigger(edit="./"), "below the project"),
         (Trigger(write="*".join("abcdefgh")), "more than 6"),
         (Trigger(edit="*/*/*/*.py"), "more than 3"),
         (Trigger(edit="{x}{x}{x}{x}b"), "more than 3"),
@@ -162,6 +217,14 @@ def test_more_than_five_are_refused():
     check_triggers([INSTALL] * MOST_TRIGGERS)
     with pytest.raises(ValueError, match="at most 5"):
         check_triggers([INSTALL] * (MOST_TRIGGERS + 1))
+
+
+def test_many_long_paths_are_held_against_hostile_globs_in_time():
+    paths = [f"{'a/' * 140}x{number}.py" for number in range(60)]
+    globs = [PathPattern(f"**a/**a**{number}b", existing=False) for number in range(160)]
+    with ends_soon(4.0):
+        assert not any(glob.holds(path) for glob in globs for path in paths)
+        assert not any(PathPattern("a*a*a*a/b", existing=False).holds("a" * 300) for _ in paths)
 
 
 def test_a_hostile_text_takes_no_longer_than_it_is_long():

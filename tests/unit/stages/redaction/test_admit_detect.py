@@ -53,12 +53,13 @@ def test_questions_are_a_line_each_without_what_is_private_and_three_at_most():
         "<private>x</private>",
         "who <system-reminder> rolls it out?",
         "w" * 900,
+        "w" * 700,
         "a fourth?",
     )
     found = detect(request("We use ArgoCD.", questions=given), max_chars=99).questions
     assert found[:2] == ("how do we deploy ?", "who ‹system-reminder› rolls it out?")
     assert len(found) == 3
-    assert 190 < len(found[2]) <= 200
+    assert found[2] == "w" * 700, "it is cut when secrets were looked for"
 
 
 def test_without_questions_none_are_known():

@@ -287,6 +287,25 @@ def test_the_marks_of_rules_are_counted_and_no_others():
 # --- questions -----------------------------------------------------------------------------------
 
 
+def test_a_question_is_cut_after_its_secret_was_found():
+    said = "Sommer2024Hamster is the password of the production database"
+    asked = ("x" * 120 + f" {said}", "why does the job stop " + "y" * 300)
+    stored = redact(detected("The job stops", questions=asked), redactor=REDACTOR)
+    assert len(stored.questions) == 1
+    assert stored.questions[0].startswith("why does the job stop y")
+    assert 190 < len(stored.questions[0]) <= 200
+
+
+def test_where_none_is_left_of_what_was_given_nothing_is_told():
+    given = detected(
+        "fine", questions=(f"is {TOKEN} valid?",), triggers=(Trigger(run=f"curl {TOKEN}"),)
+    )
+    stored = redact(given, redactor=REDACTOR)
+    assert stored.questions is stored.triggers is None
+    emptied = redact(detected("fine", questions=(), triggers=()), redactor=REDACTOR)
+    assert emptied.questions == emptied.triggers == ()
+
+
 def test_a_question_with_a_secret_is_left_out_and_told():
     asked = (f"is {TOKEN} still valid?", "which token does CI use?")
     stored = redact(detected("CI has a token of its own", questions=asked), redactor=REDACTOR)
