@@ -25,7 +25,9 @@ _PAGE = 6_000
 # Memories a slice (about 2 ms), and the pause after it.
 _SLICE = 50
 _PAUSE_S = 0.002
-# Memories fetched at once, the keys of which are then read with a pause after each.
+# So many memories that no earlier start has read are read at once: those of the last day's work.
+_READ_AT_ONCE = 100
+# Of more, so many are fetched at a time, and read with a pause after each.
 _UNREAD = 200
 _UNREAD_PAUSE_S = 0.005
 
@@ -52,6 +54,7 @@ class MentionIndexes:
         # Once they are filled: what has still to be read, by id.
         self._unread: dict[str, Scope] = {}
         self._is_filled = False
+        self._read_at_once = 0
         self._store = store
         self._interned = interned
         self._clock = clock
@@ -65,6 +68,7 @@ class MentionIndexes:
         """Note what is in ``index``, which is full, in small slices with pauses."""
         await anyio.to_thread.run_sync(self._keys.open)
         self._unread, self._newer, self._is_filled = {}, {}, False
+        self._read_at_once = 0
         try:
             await self._fill(index)
         except BaseException:
@@ -128,6 +132,9 @@ class MentionIndexes:
         for memory in alive:
             self.files.add(memory)
             keys = self._keys.known(memory)
+            if keys is None and self._read_at_once < _READ_AT_ONCE:
+                self._read_at_once += 1
+                keys = self._keys.read_unknown(memory)
             if keys is None:
                 self._unread[memory.id] = memory.scope
             else:

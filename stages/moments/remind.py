@@ -7,6 +7,7 @@ the change. Only the last is searched for, and has the relevance that the search
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -217,18 +218,18 @@ def _same(path: str, subject: Subject) -> float:
 
 def _speaks_of(memory: Memory, terms: Sequence[str]) -> bool:
     """Whether ``memory`` has one of the ``terms`` of a path, in any form: "port" for "ports"."""
-    said = _said(memory.content, memory.tags)
-    return any(_is_form(word, term, _stem(term)) for term in terms for word in said)
+    return _forms(tuple(terms)).search(_said(memory.content, memory.tags)) is not None
 
 
-def _is_form(word: str, term: str, stem: str) -> bool:
+@lru_cache(maxsize=64)
+def _forms(terms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(_form, terms))})\b")
+
+
+def _form(term: str) -> str:
     if len(term) <= _ENDING:
-        return word == term
-    return word.startswith(stem) and len(word) <= len(stem) + _ENDING
-
-
-def _stem(term: str) -> str:
-    return term.removesuffix("s")[: max(_STEM, len(term) - _ENDING)]
+        return term
+    return rf"{term.removesuffix('s')[: max(_STEM, len(term) - _ENDING)]}\w{{0,{_ENDING}}}"
 
 
 def _has_words(memory: Memory, words: Sequence[str]) -> bool:
@@ -236,18 +237,18 @@ def _has_words(memory: Memory, words: Sequence[str]) -> bool:
 
     What code says with one short word (name, strip, connect) prose says of anything.
     """
-    shared = _said(memory.content, memory.tags).intersection(words)
+    shared = frozenset(_said(memory.content, memory.tags).split()).intersection(words)
     return len(shared) > 1 or any(len(word) >= _LONG for word in shared)
 
 
 @lru_cache(maxsize=512)
-def _said(content: str, tags: tuple[str, ...]) -> frozenset[str]:
+def _said(content: str, tags: tuple[str, ...]) -> str:
     """The words of a memory beside the paths that it names: it is about these files alone.
 
     The same few memories are found again and again. About 2 MB.
     """
     text = PATH.sub(" ", content[:_READ_CHARS])
-    return frozenset(" ".join(_PARTS.findall(f"{text} {' '.join(tags)}")).casefold().split())
+    return " ".join(_PARTS.findall(f"{text} {' '.join(tags)}")).casefold()
 
 
 def _mentioned(text: str, name: str) -> Iterator[str]:

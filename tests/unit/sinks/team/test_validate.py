@@ -124,7 +124,7 @@ HOSTILE = [
     ("size", {"questions": ("x" * 201,)}),
     ("size", {"triggers": (Trigger(run="a", edit="b"),)}),
     ("size", {"triggers": (Trigger(run="a"),) * 6}),
-    ("text", {"triggers": (Trigger(run="a \u202e"),)}),
+    ("size", {"triggers": (Trigger(run="a \u202e"),)}),
     ("text", {"questions": ("why \u202e?",)}),
     ("size", {"sources": (Provenance(),) * 1_000}),
     ("size", {"provenance": Provenance(file="x" * 10_000)}),
