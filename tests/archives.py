@@ -17,6 +17,7 @@ from subcog.bus.events import (
     TextStored,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
+from subcog.sinks.indexes.key_cache import KeyCache
 from subcog.sinks.memories.comparison import Judge
 from subcog.sinks.memories.repository import Archive
 from subcog.stages.statements.comparison import contradicts, holds_beside, says_same
@@ -95,6 +96,8 @@ def make_archive(folder: Path, clock: FakeClock) -> Archive:
         merge_similarity=MERGE_SIMILARITY,
         judge=Judge(contradicts, replaces, says_same, holds_beside, leaves_clause),
         clock=clock,
+        # Each memory warns of its words.
+        warning_keys=KeyCache(lambda memory: memory.content.split(), folder / "keys.jsonl"),
     )
 
 

@@ -313,3 +313,67 @@ async def test_what_is_superseded_while_the_topics_are_filled_stays_out(tmp_path
         monkeypatch.setattr(bench.archive.store, "current", read_before)
         await bench.archive.build_topics()
         assert bench.archive.topics.lookup("ops", (HERE,)) == ()
+
+
+# --- what memories warn of -----------------------------------------------------------------------
+
+
+async def warned_of(bench, key):
+    return {memory.id for memory in await bench.archive.warning([key], (HERE,))}
+
+
+@pytest.fixture
+async def stored(tmp_path):
+    """The ids of five memories that lie in the store."""
+    async with opened_desk(tmp_path) as bench:
+        return [(await bench.keep(f"{TEXT} number-{n}")).memory.id for n in range(5)]
+
+
+@pytest.fixture
+def _few_at_once(monkeypatch):
+    monkeypatch.setattr("subcog.sinks.memories.mention_indexes._READ_AT_ONCE", 2)
+    monkeypatch.setattr("subcog.sinks.memories.mention_indexes._UNREAD", 2)
+
+
+@pytest.mark.usefixtures("_few_at_once")
+async def test_what_many_memories_warn_of_is_read_later_and_known_at_the_next_start(
+    tmp_path, stored
+):
+    for known in (2, 5):
+        async with opened_desk(tmp_path) as bench:
+            await bench.archive.read_warnings()  # they are not filled, so nothing is read
+            await bench.archive.build_topics()
+            assert len(await warned_of(bench, "quartzite")) == known
+            await bench.archive.read_warnings()
+            assert await warned_of(bench, "quartzite") == set(stored)
+
+
+@pytest.mark.usefixtures("_few_at_once")
+async def test_what_is_forgotten_or_corrected_before_it_is_read_stays_so(tmp_path, stored):
+    async with opened_desk(tmp_path) as bench:
+        await bench.archive.build_topics()
+        gone, corrected = stored[-1], stored[-2]
+        await forget(bench, gone)
+        await bench.keep(TEXT.replace("quartzite", "granite"), revises=corrected)
+        await bench.archive.read_warnings()
+        assert await warned_of(bench, "quartzite") == set(stored[:-2])
+        assert await warned_of(bench, "granite") == {corrected}
+    assert files_with(tmp_path, "number-0")
+    assert "keys.jsonl" not in files_with(tmp_path, "number-4")
+
+
+@pytest.mark.usefixtures("_few_at_once")
+async def test_where_the_store_fails_the_rest_is_read_when_it_is_asked_for_again(
+    tmp_path, stored, monkeypatch
+):
+    async with opened_desk(tmp_path) as bench:
+        await bench.archive.build_topics()
+        with monkeypatch.context() as broken:
+            broken.setattr(bench.archive.store, "get", fail)
+            await bench.archive.read_warnings()
+        await bench.archive.read_warnings()
+        assert await warned_of(bench, "quartzite") == set(stored)
+
+
+async def fail(*_):
+    raise StoreUnavailable("closed", "it is being opened again")
