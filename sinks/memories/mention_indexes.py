@@ -142,13 +142,16 @@ class MentionIndexes:
         self._note_newer(memories)
 
     def _note_newer(self, memories: Sequence[Memory]) -> None:
-        """Of ``memories``, note what came or went since they were read."""
+        """Of ``memories``, note what came or went since they were read, and while it is noted."""
         since = self._newer or {}
-        for memory_id in [memory.id for memory in memories if memory.id in since]:
-            if newer := since[memory_id]:
-                self._add(newer)
-            else:
-                self._take_out(memory_id)
+        for old in [memory for memory in memories if memory.id in since]:
+            noted: Memory | None = old
+            while (newer := since[old.id]) is not noted:
+                if newer:
+                    self._put(newer)
+                else:
+                    self._take_out(old.id)
+                noted = newer
 
     async def note(self, event: MemoriesStored) -> None:
         """Note what committed memories name."""
@@ -173,6 +176,9 @@ class MentionIndexes:
     def _add(self, memory: Memory) -> None:
         if self._newer is not None:
             self._newer[memory.id] = memory
+        self._put(memory)
+
+    def _put(self, memory: Memory) -> None:
         if self._is_expired(memory):
             self._take_out(memory.id)
         else:
