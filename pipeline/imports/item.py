@@ -217,11 +217,13 @@ def _item(line: str | bytes) -> Item:
     if not text.strip():
         raise ValueError('there is no text: "content" or "text" must hold one')
     categories = tags_of(fields.get("category"), fields.get("categories"))
+    asked = fields.get("questions")
     return Item(
         content=titled(text_of(fields, ("title",)), text),
         namespace=str(fields.get("namespace") or "") or category_namespace(*categories),
         tags=tags_of(fields.get("tags"), categories),
-        questions=strings_of(fields.get("questions")),
+        questions=strings_of([asked] if isinstance(asked, str) else asked),
+        triggers=msgspec.convert(fields.get("triggers") or (), tuple[Trigger, ...]),
         created_at=moment_of(fields.get("created_at")),
         updated_at=moment_of(fields.get("updated_at")),
     )

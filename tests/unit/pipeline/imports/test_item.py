@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from subcog.bus.triggers import Trigger
 from subcog.bus.values import Memory
 from subcog.pipeline.imports.item import (
     BadImport,
@@ -121,6 +122,20 @@ def test_any_object_with_a_text_is_a_memory(tmp_path):
     assert items[2].created_at is None
 
 
+def test_a_line_may_have_questions_and_triggers(tmp_path):
+    trigger = {"write": "utcnow(", "in": "src/**", "unless": ["tz="]}
+    several, one, none = read(
+        tmp_path,
+        {"content": "one", "questions": ["how?", "when?"], "triggers": [trigger]},
+        {"content": "two", "questions": "how, when and where?"},
+        {"content": "three", "questions": None, "triggers": None},
+    )
+    assert several.questions == ("how?", "when?")
+    assert several.triggers == (Trigger(write="utcnow(", within="src/**", unless=("tz=",)),)
+    assert one.questions == ("how, when and where?",)
+    assert none.questions == none.triggers == ()
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -137,6 +152,8 @@ def test_any_object_with_a_text_is_a_memory(tmp_path):
         '{"id": "mem_00000000000000000000000001", "scope": {"kind": "galaxy", "id": "p"},'
         ' "namespace": "n", "content": "c", "created_at": "2026-01-01T00:00:00Z",'
         ' "updated_at": "2026-01-01T00:00:00Z"}',
+        '{"content": "c", "triggers": [{"run": "npm install", "edit": "package.json"}]}',
+        '{"content": "c", "triggers": ["npm install"]}',
         '{"id": "mem_00000000000000000000000001", "scope": {"kind": "project", "id": "p"},'
         ' "namespace": "n", "content": "c", "created_at": "2026-01-01T00:00:00",'
         ' "updated_at": "2026-01-01T00:00:00Z"}',
