@@ -65,8 +65,8 @@ class PathPattern(Struct, frozen=True, dict=True):
     def holds(self, path: str) -> bool:
         """Whether the file at ``path`` is this one, or in it; never where it has too many wilds.
 
-        Takes time linear in the length of the path: each piece is looked for once, from wherever
-        those before it may end.
+        Each piece is looked for once, from wherever those before it may end: nothing is tried
+        again for another way to get there.
         """
         (first, *others), wild = self._form
         path = path[-MOST_PATH_CHARS:].lower()
