@@ -33,7 +33,7 @@ def replace_file(file: Path, data: bytes, *, durable: bool = False) -> None:
     ``durable`` flushes it to the disk first, so that this holds in a power failure as well.
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
-    fresh = file.with_name(f"{file.name}.new")
+    fresh = unfinished(file)
     fresh.unlink(missing_ok=True)
     try:
         with open(fresh, "xb", opener=private_opener) as out:
@@ -45,6 +45,11 @@ def replace_file(file: Path, data: bytes, *, durable: bool = False) -> None:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def unfinished(file: Path) -> Path:
+    """Where ``replace_file`` writes first: what was killed meanwhile leaves it."""
+    return file.with_name(f"{file.name}.new")
 
 
 def sync_directory(directory: Path) -> None:

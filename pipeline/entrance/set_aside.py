@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -19,13 +17,11 @@ from msgspec import structs, to_builtins
 from ...bus.events import CaptureRequested, CaptureSettled
 from ...bus.values import Kept
 from ...hooks import spool, starter
-from ...stages.redaction.redact import clean_provenance
+from ...stages.redaction.redact import clean_provenance, without
 from ..agents.agent import read_payload
 from ..app.app import App
 from .handler import HookAnswer, HookHandler
 from .long_prompt import shorten
-
-T = TypeVar("T")
 
 
 class DurableHooks:
@@ -85,8 +81,8 @@ def _set_request_aside(app: App, request: CaptureRequested) -> str:
             request,
             text=spool.clean(request.text, spool.RULES),
             tags=tuple(spool.clean(tag, spool.RULES) for tag in request.tags),
-            questions=_without_secrets(request.questions, lambda one: (one,)),
-            triggers=_without_secrets(request.triggers, lambda one: one.texts),
+            questions=without(request.questions, _holds_secret),
+            triggers=without(request.triggers, lambda one: _holds_secret(*one.texts)),
             summary="",  # made anew
             # Names and ids: by patterns alone more would be taken for a secret than is one.
             namespace=namespace and redact(namespace).text,
@@ -99,16 +95,8 @@ def _set_request_aside(app: App, request: CaptureRequested) -> str:
     return "it could not be stored in time. It is set aside safely, and stored as soon as possible"
 
 
-def _without_secrets(
-    given: tuple[T, ...] | None, texts: Callable[[T], Iterable[str]]
-) -> tuple[T, ...] | None:
-    """Those of which no text holds a secret; None where none is left of what was ``given``."""
-    kept = tuple(
-        one
-        for one in given or ()
-        if all(spool.clean(text, spool.RULES) == text for text in texts(one))
-    )
-    return None if given and not kept else given and kept
+def _holds_secret(*texts: str) -> bool:
+    return any(spool.clean(text, spool.RULES) != text for text in texts)
 
 
 def request_id() -> str:

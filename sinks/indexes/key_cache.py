@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
 from ...bus.values import Memory
-from ..files import Look, replace_file
+from ..files import Look, replace_file, unfinished
 
 _log = logging.getLogger(__name__)
 _DIGEST_BYTES = 8
 _MOST_BYTES = 64_000_000
 _Keys = tuple[str, ...]
+_Told = list[tuple[str, str, _Keys]]
 
 
 class KeyCache:
@@ -100,44 +102,40 @@ class KeyCache:
         with self._lock:
             if self._lines is not None:
                 self._forgotten.add(memory_id)
-            if self._file is None or not self._file.exists():
+            if self._file is None or not self._file.is_file():
                 return
             beginning = b"[%s," % msgspec.json.encode(memory_id)
             try:
                 lines = self._file.read_bytes().splitlines()
             except OSError:
-                return
+                lines = []  # nothing of it can be kept then
             self._write(self._file, [line for line in lines if not line.startswith(beginning)])
 
     def _write(self, file: Path, lines: Sequence[bytes]) -> None:
-        """Write ``lines``; or nothing, where the data directory was moved away."""
+        """Write ``lines``; nothing where the data directory was moved away.
+
+        Where they cannot be written the file goes: it may have what was forgotten.
+        """
         try:
             if file.parent.is_dir():
                 replace_file(file, b"".join(line + b"\n" for line in lines))
         except OSError as error:
             _log.warning("the cache of keys is not kept", extra={"error": type(error).__name__})
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
 
 
 def _load(file: Path, reader: bytes) -> dict[str, _Keys]:
     text = Look().text(file, _MOST_BYTES)
     try:
-        _partial(file).unlink(missing_ok=True)
+        unfinished(file).unlink(missing_ok=True)
         first, *lines = (text or "").encode().splitlines() or [b""]
         if first == reader:
-            told = msgspec.json.decode(_as_array(lines), type=list[tuple[str, str, _Keys]])
+            told = msgspec.json.decode(b"[%s]" % b",".join(lines), type=_Told)
             return {digest: keys for _, digest, keys in told}
     except (OSError, ValueError):  # torn, or something else
         pass
     return {}
-
-
-def _partial(file: Path) -> Path:
-    """Where ``replace_file`` writes first; it is left where the process was killed then."""
-    return file.with_name(f"{file.name}.new")
-
-
-def _as_array(lines: Sequence[bytes]) -> bytes:
-    return b"[" + b",".join(lines) + b"]"
 
 
 def _digest(memory: Memory) -> str:

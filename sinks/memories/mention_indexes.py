@@ -51,10 +51,11 @@ class MentionIndexes:
         self.files = FileIndex()
         self.warnings = WarningIndex()
         self._keys = keys
-        # Once they are filled: what has still to be read, by id.
+        # How many were read while they were filled; by id, what has to be read after that, and
+        # whether it is the time for it.
+        self._read_at_once = 0
         self._unread: dict[str, Scope] = {}
         self._is_filled = False
-        self._read_at_once = 0
         self._store = store
         self._interned = interned
         self._clock = clock
@@ -71,10 +72,10 @@ class MentionIndexes:
         self._read_at_once = 0
         try:
             await self._fill(index)
-        except BaseException:
-            self._newer = None
-            raise
-        self._is_filled = True
+            self._is_filled = True
+        finally:
+            if not self._is_filled:
+                self._newer = None
 
     async def read_rest(self) -> None:
         """After ``fill``, once: read what memories warn of where that is not known.

@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -34,6 +34,8 @@ from .breaks import spans_over_breaks
 from .rules import RULES_FILE, Allowance, Rule, Rules, Span, read_rules
 from .values import KnownSecrets
 from .views import spans_of_views
+
+T = TypeVar("T")
 
 Mode = Literal["redact", "mask", "block", "warn"]
 
@@ -290,19 +292,22 @@ def _clean_tags(event: CaptureDetected, cleaner: _Cleaner) -> tuple[str, ...]:
 def _clean_questions(
     questions: tuple[str, ...] | None, cleaner: Callable[[str], CleanText]
 ) -> tuple[str, ...] | None:
-    """The questions without those that hold a secret, cut; None where none is left of several."""
-    kept = tuple(
-        cut(one, MAX_QUESTION_CHARS) for one in questions or () if not cleaner(one).redactions
-    )
-    return None if questions and not kept else questions and kept
+    """The questions without those that hold a secret, cut."""
+    kept = without(questions, lambda one: bool(cleaner(one).redactions))
+    return kept and tuple(cut(one, MAX_QUESTION_CHARS) for one in kept)
 
 
 def _clean_triggers(
     triggers: tuple[Trigger, ...] | None, cleaner: Callable[[str], CleanText]
 ) -> tuple[Trigger, ...] | None:
-    """The triggers without those that hold a secret; None where none is left of several."""
-    kept = tuple(one for one in triggers or () if not cleaner("\n".join(one.texts)).redactions)
-    return None if triggers and not kept else triggers and kept
+    """The triggers without those that hold a secret."""
+    return without(triggers, lambda one: bool(cleaner("\n".join(one.texts)).redactions))
+
+
+def without(given: tuple[T, ...] | None, holds_secret: Callable[[T], bool]) -> tuple[T, ...] | None:
+    """What is ``given`` but for those with a secret; None, as if none were, where that is all."""
+    kept = tuple(one for one in given or () if not holds_secret(one))
+    return None if given and not kept else given and kept
 
 
 def _refusal(content: CleanText, cleaner: _Cleaner, mode: Mode) -> tuple[str, str] | None:

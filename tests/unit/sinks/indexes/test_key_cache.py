@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 
@@ -89,6 +90,18 @@ def test_a_memory_that_is_forgotten_leaves_the_file(file):
     cache.forget(ONE.id)
     assert b".env" not in file.read_bytes()
     assert opened(file).known(TWO) == ()
+
+
+def test_where_the_file_cannot_be_written_it_goes(file, monkeypatch):
+    cache = saved(file, ONE, TWO)
+    with monkeypatch.context() as full:
+        full.setattr("subcog.sinks.indexes.key_cache.replace_file", disk_is_full)
+        cache.forget(ONE.id)
+    assert not file.exists()
+
+
+def disk_is_full(*_):
+    raise OSError(errno.ENOSPC, "no space left on device")
 
 
 def test_and_is_not_saved_whenever_it_is_forgotten(file):
