@@ -38,8 +38,8 @@ class MemoryResult(MemoryHead, frozen=True, kw_only=True):
     """``get``, ``expire`` and ``restore``, and ``supersede`` by an id: a memory as it is now.
 
     ``contradicted_by`` is a newer one that holds and contradicts it; only ``get`` looks for that.
-    ``questions`` are some that it answers, by which it is found, ``triggers`` the actions before
-    which it is shown.
+    ``questions`` are some that it answers, by which it is found, ``triggers`` the actions and
+    orders before which it is shown.
     """
 
     summary: str

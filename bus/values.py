@@ -146,7 +146,7 @@ class Memory(Value, frozen=True, kw_only=True):
     that seems to say otherwise; somebody should decide which of the two holds. ``anchors`` is where
     the code was that it names. ``questions`` are some that it answers, as whoever kept it expects
     them in other words than its own: it is found by them, and nobody is shown them unasked.
-    ``triggers`` are the actions before which it is to be shown.
+    ``triggers`` are the actions and orders before which it is to be shown.
     """
 
     id: str

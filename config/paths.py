@@ -117,7 +117,7 @@ def find_paths(env: Mapping[str, str]) -> Paths:
         return Paths(
             data=home / "data", config=home / "config", state=home / "state", runtime=home / "run"
         )
-    user = Path(env.get("HOME") or Path.home())
+    user = _home(env).absolute()
 
     def xdg(name: str, default: Path) -> Path:
         value = Path(env.get(name, ""))
@@ -133,9 +133,17 @@ def find_paths(env: Mapping[str, str]) -> Paths:
     )
 
 
+def _home(env: Mapping[str, str]) -> Path:
+    """The user's home; a place where nothing can be kept for a user without one."""
+    try:
+        return Path(env.get("HOME") or Path.home())
+    except RuntimeError:
+        return Path("/nonexistent")
+
+
 def agent_folders(env: Mapping[str, str]) -> dict[str, Path]:
     """Where each agent, by its name with us, keeps what is the user's."""
-    home = Path(env.get("HOME") or Path.home())
+    home = _home(env)
     return {
         "claude": Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude"),
         "codex": Path(env.get("CODEX_HOME") or home / ".codex"),

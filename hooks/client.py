@@ -95,20 +95,25 @@ def setting(env: dict[bytes, bytes], name: bytes, default_ms: int) -> int:
 def folder(env: dict[bytes, bytes], name: bytes, xdg: bytes, default: bytes) -> bytes:
     """One of subcog's folders, as ``config/paths.py`` finds it."""
     if moved := env.get(b"SUBCOG_HOME"):
-        # Absolute, because the way to the socket begins with a change of directory.
-        return (
-            (moved if moved.startswith(b"/") else _working_directory() + b"/" + moved) + b"/" + name
-        )
+        return _absolute(moved) + b"/" + name
     place = env.get(xdg, b"")
     if not place.startswith(b"/"):
-        place = (env.get(b"HOME") or _home()) + default
+        place = _absolute(env.get(b"HOME") or _home()) + default
     return place + b"/subcog"
+
+
+def _absolute(place: bytes) -> bytes:
+    """``place`` from the root on, because the way to the socket begins with a change of folder."""
+    return place if place.startswith(b"/") else _working_directory() + b"/" + place
 
 
 def _home() -> bytes:
     import pwd
 
-    return pwd.getpwuid(posix.getuid()).pw_dir.encode(errors="surrogateescape")
+    try:
+        return pwd.getpwuid(posix.getuid()).pw_dir.encode(errors="surrogateescape")
+    except KeyError:  # a user without a home: nothing can be kept there, and that is told
+        return b"/nonexistent"
 
 
 def data_folder(env: dict[bytes, bytes]) -> bytes:
@@ -148,9 +153,8 @@ def pack(request: str, fields: dict[bytes, bytes], body: bytes) -> bytes:
     return b"subcog/1 %s %d %d\n" % (request.encode(), len(packed), len(body)) + packed
 
 
-def read_all(source: int) -> bytes:
-    """Everything on a file descriptor, or its first ``MAX_BODY`` bytes and a few more."""
-    parts = []
+def read_all(source: int, parts: "list[bytes]") -> None:
+    """Add to ``parts`` what is on a file descriptor, up to ``MAX_BODY`` bytes and a few more."""
     length = 0
     while length <= MAX_BODY:
         try:
@@ -164,7 +168,6 @@ def read_all(source: int) -> bytes:
             break
         parts.append(part)
         length += len(part)
-    return b"".join(parts)
 
 
 def _write_all(target: int, data: bytes) -> None:
@@ -252,9 +255,11 @@ class Hook:
     def run(self) -> bytes:
         """What to print; empty for nothing."""
         answer = None
+        parts: "list[bytes]" = []
         try:
             arm(ARRIVAL_MS)
-            self.body = read_all(0)
+            read_all(0, parts)
+            self.body = b"".join(parts)
             budget_ms = setting(self.env, b"SUBCOG_HOOK_TOTAL_MS", 200) + MARGIN_MS
             if self.marked(HINTS[:-1]):  # who asks to keep something waits to be told that it is
                 start_ms = setting(self.env, b"SUBCOG_HOOK_START_MS", 1000)
@@ -266,6 +271,7 @@ class Hook:
         except OutOfTime:
             disarm()  # it repeats
             self.reason = "late"
+            self.body = self.body or b"".join(parts)  # whoever wrote it may not close its end
         unkept = not self.settled and self.marked()
         if unkept or (answer is None and self.reason != "late"):
             arm(*((SPOOL_MS, _leave_uncertain) if unkept else (NOTICE_MS, _leave)))
@@ -299,6 +305,7 @@ class Hook:
         except OutOfTime:
             disarm()
             if not starter.has_refused(state):
+                starter.note(state, starter.LATE)
                 raise
             answer, self.reason = None, "refused"  # as the one before, which said so too late
         return answer
@@ -341,6 +348,8 @@ class Hook:
 def main(argv: "list[str]") -> None:
     """Run the hook, and leave the process with exit code 0, whatever happens."""
     try:
+        # Whoever started us may have blocked the signal by which every limit here is held.
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGALRM,))
         event = argv[1] if len(argv) > 1 else ""
         launcher = argv[2] if len(argv) > 2 else ""
         if event.isascii() and event.isalnum() and len(event) <= 64:
@@ -349,7 +358,9 @@ def main(argv: "list[str]") -> None:
                 hook.fields[b"detailed"] = b"1"
             elif len(argv) == 4 and argv[3].isascii() and argv[3].isalnum():
                 hook.fields[b"client"] = argv[3][:64].encode()
-            _write_all(1, hook.run())
+            answer = hook.run()
+            arm(ARRIVAL_MS, _leave)  # nobody may be reading
+            _write_all(1, answer)
     except KeyboardInterrupt:  # the user interrupts the agent, or tries the hook by hand
         pass
     except BaseException as error:  # noqa: BLE001 - a hook never fails: the agent would be told

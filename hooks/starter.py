@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 POLL_S = 0.004
 # Before the next start, where another daemon holds the lock and nobody listens: it is leaving.
 AGAIN_S = 0.25
-# For so long after a daemon refused to start, none is started for a hook that nobody waits for.
+# For so long after a daemon refused to start, or did not listen in time, none is started for a hook
+# that nobody waits for. Notes in the folder of the state say so.
 REFUSED_S = 60.0
+REFUSED, LATE = b"refused", b"late"
 TOLD_DAYS = 7
 # What belongs to one session of an agent, and must not live on in a daemon that outlasts it.
 SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT")
@@ -36,6 +38,7 @@ class Start:
     def __init__(self, candidates: list[bytes], data: bytes, state: bytes, cwd: bytes) -> None:
         os.makedirs(data, 0o700, exist_ok=True)
         os.chdir(data)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would hear how it ended
         self.lock = os.open(b"start.lock", os.O_RDWR | os.O_CREAT, 0o600)
         self.candidates = candidates
         self.state = state
@@ -56,14 +59,17 @@ class Start:
             if status == 0:
                 self.child, self.start_at = 0, time.monotonic() + AGAIN_S
         elif time.monotonic() >= self.start_at:
-            self.child = start(self.candidates, self.state, self.cwd)
+            self.child = start(self.candidates, self.state, self.cwd, self.lock)
             if not self.child:
                 return "not_installed"
         time.sleep(POLL_S)
         return ""
 
     def end(self) -> None:
-        """Let others start a daemon: a session's pipe lives on, and its daemon may leave."""
+        """Let others start a daemon, unless the one that we started lives.
+
+        A session's pipe lives on, and its daemon may leave.
+        """
         os.close(self.lock)
 
 
@@ -80,15 +86,15 @@ def ask(
     """Start the daemon unless somebody else does, and ask it as soon as it listens.
 
     ``died``: the request was sent once already, and the daemon hung up. Unless ``urgent``, none is
-    started where one refused to within ``REFUSED_S``. Returns the answer, or None and the reason:
-    ``not_installed`` (there is no launcher), ``refused`` (the daemon ended with an error), ``died``
-    (it hung up twice) or ``unreachable``. Otherwise it waits on, until the caller's alarm raises
-    out of it.
+    started where one refused to within ``REFUSED_S``, or was late. Returns the answer, or None and
+    the reason: ``not_installed`` (there is no launcher), ``refused`` (the daemon ended with an
+    error), ``late``, ``died`` (it hung up twice) or ``unreachable``. Otherwise it waits on, until
+    the caller's alarm raises out of it.
     """
     if not (candidates := launchers(os.fsencode(launcher))) and not died:
         return None, "not_installed"
-    if not urgent and has_refused(state):
-        return None, "refused"
+    if not urgent and (reason := _not_now(state)):
+        return None, reason
     try:
         attempt = Start(candidates, data, state, cwd)
         try:
@@ -96,7 +102,7 @@ def ask(
         finally:
             attempt.end()
         if reason == "refused":
-            _note_refusal(state)
+            note(state, REFUSED)
         return answer, reason
     except OSError:  # a folder that is none of ours, a file in the socket's place
         return None, "unreachable"
@@ -115,20 +121,33 @@ def _ask(exchange: Callable[[], bytes], attempt: Start, died: bool) -> Answer:
             died = True
 
 
+def _not_now(state: bytes) -> str:
+    """Why no daemon is to be started; empty if nothing speaks against it."""
+    if has_refused(state):
+        return "refused"
+    return "late" if _is_noted(state, LATE) else ""
+
+
 def has_refused(state: bytes) -> bool:
     """Whether a daemon refused to start within ``REFUSED_S``; it notes that itself as well."""
+    return _is_noted(state, REFUSED)
+
+
+def _is_noted(state: bytes, what: bytes) -> bool:
     try:
-        noted = os.stat(os.path.join(state, b"refused")).st_mtime
+        noted = os.stat(os.path.join(state, what)).st_mtime
     except OSError:
         return False
     return 0 <= time.time() - noted < REFUSED_S
 
 
-def _note_refusal(state: bytes) -> None:
-    note = os.path.join(state, b"refused")
+def note(state: bytes, what: bytes) -> None:
+    """Note ``REFUSED`` or ``LATE`` for the next hooks."""
+    name = os.path.join(state, what)
     try:
-        os.close(os.open(note, os.O_WRONLY | os.O_CREAT, 0o600))
-        os.utime(note)
+        os.makedirs(state, 0o700, exist_ok=True)
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.utime(name)
     except OSError:  # then the next hook tries as well
         return
 
@@ -166,10 +185,13 @@ def _runnable(path: bytes) -> bool:
     return os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def start(candidates: Iterable[bytes], state: bytes, cwd: bytes) -> int:
-    """Spawn ``subcog daemon run``, detached from the agent; its process id, or 0 if none ran."""
+def start(candidates: Iterable[bytes], state: bytes, cwd: bytes, lock: int) -> int:
+    """Spawn ``subcog daemon run``, detached from the agent; its process id, or 0 if none ran.
+
+    It holds ``lock`` as long as it lives: until it listens, hooks wait for it and start no other.
+    """
     for descriptor in _open_descriptors():
-        os.set_inheritable(descriptor, False)
+        os.set_inheritable(descriptor, descriptor == lock)
     log = _open_log(state)
     null = os.open(os.devnull, os.O_RDWR)
     actions = [(os.POSIX_SPAWN_DUP2, null, 0)]

@@ -3,10 +3,10 @@
     python -m perf.score_cues FOLDER ... [--today 2026-10-05]
 
 A folder has ``memories.jsonl``, and either ``prompts.jsonl`` as for ``subcog eval injections`` and
-``questions.jsonl`` with {id, questions} a memory, or ``acts.jsonl`` as for ``subcog eval acts`` and
-``triggers.jsonl`` with {id, triggers}, by somebody who saw the memories alone. Prints precision,
-recall and silence both ways, and of prompts how many of each kind, or of each ``wording``, brought
-what they should.
+``questions.jsonl`` with {id, questions} a memory, or ``acts.jsonl`` and ``orders.jsonl`` as for
+``subcog eval acts`` and ``triggers.jsonl`` with {id, triggers}, by somebody who saw the memories
+alone. Prints precision, recall and silence both ways, and of prompts how many of each kind, or of
+each ``wording``, brought what they should.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def merged(folder: Path, into: Path) -> None:
     ]
     for name, lines in (
         ("memories", memories),
-        ("orders", []),
-        *((name, rows(folder / f"{name}.jsonl")) for name in ("prompts", "acts")),
+        *((name, rows(folder / f"{name}.jsonl")) for name in ("prompts", "acts", "orders")),
     ):
         (into / f"{name}.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
 
@@ -77,11 +76,12 @@ def prompted(folder: Path, today: date | None) -> tuple[Shares, str]:
     return injections.figures(every), "  ".join(kinds)
 
 
-def scored(folder: Path, today: date | None) -> tuple[Shares, str]:
-    """The figures of a merged folder, and more of its prompts."""
+def scored(folder: Path, today: date | None) -> list[tuple[Shares, str]]:
+    """The figures of a merged folder, each with what they are of, or more of its prompts."""
     if rows(folder / "prompts.jsonl"):
-        return prompted(folder, today)
-    return acts.evaluate(folder, settings=SETTINGS, progress=lambda *_: None).acts, ""
+        return [prompted(folder, today)]
+    report = acts.evaluate(folder, settings=SETTINGS, progress=lambda *_: None)
+    return [(report.acts, "acts"), (report.orders, "orders")]
 
 
 def main() -> None:
@@ -98,8 +98,8 @@ def main() -> None:
                 if way == "without":
                     plain = (folder / "memories.jsonl").read_bytes()
                     (Path(scratch) / "memories.jsonl").write_bytes(plain)
-                shares, kinds = scored(Path(scratch), given.today)
-            print(f"{folder.name:12} {way:8}{shares.columns()}  {kinds}", flush=True)
+                for shares, what in scored(Path(scratch), given.today):
+                    print(f"{folder.name:12} {way:8}{shares.columns()}  {what}", flush=True)
 
 
 if __name__ == "__main__":

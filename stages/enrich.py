@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 
@@ -20,6 +20,7 @@ from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
 from .actions.orders import read_order
 from .breaches.deed import SURE, Deed
+from .breaches.triggers import ORDERED, order_keys
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
@@ -37,6 +38,7 @@ from .enrichment.gathering import (
 )
 from .enrichment.hindsight import Hindsight
 from .enrichment.matching import MOST_BEARING, RELEVANCE, Subject, bearing, gives_work
+from .enrichment.order_match import needed_for
 from .injection.candidate import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .language.questions import read_question
@@ -45,6 +47,7 @@ from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Rec
 from .text.envelope import neutralise
 
 _MOST_PATHS = 10
+_ORDER_CHARS = 1_000
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
 _PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 
@@ -96,9 +99,10 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
 
     With ``knowledge`` the event carries the enrichment as well, and what became of the code that
     memories name; the loser of each conflict is dropped from the candidates. Guides are looked up
-    for an order, which gets those that bear on it and the rules that it breaks by name, and for a
-    detailed answer, whose reader sees more: similar tasks, recent work, suggestions, and which of
-    the named files are there. What such a prompt refers back to takes a search of its own.
+    for an order, which gets those that bear on it, the rules that it breaks by name and what says
+    that such work needs it, and for a detailed answer, whose reader sees more: similar tasks,
+    recent work, suggestions, and which of the named files are there. What such a prompt refers back
+    to takes a search of its own.
 
     With ``conversations`` it carries what earlier sessions said about it. With ``hindsight`` a
     prompt that asks about a time or the whole has the memories of that time for candidates, newest
@@ -125,6 +129,7 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
             group.start_soon(search_references, event, recall, gathered)
         if knowledge is not None and knowledge.warnings is not None and _may_order(event.parsed):
             group.start_soon(_find_rules, event, knowledge.warnings, gathered)
+            group.start_soon(_find_needed, event, knowledge.warnings, knowledge.guides, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
     enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
@@ -236,6 +241,23 @@ async def _find_rules(event: PromptParsed, warnings: Warnings, gathered: Gathere
     )[:MOST_BEARING]
 
 
+async def _find_needed(
+    event: PromptParsed, warnings: Warnings, guides: Guides, gathered: Gathered
+) -> None:
+    """Find the memories that say themselves that such an order needs them."""
+    text = event.parsed.text
+    try:
+        found = await warnings.sharing(
+            order_keys(text[:_ORDER_CHARS]), event.prompt.place.readable, among=ORDERED
+        )
+    except ConnectionError:
+        return  # the recall reports it
+    gathered.needed = tuple(
+        Bearing(memory=memory, relevance=probability, why="is to be known before such work")
+        for memory, probability in needed_for(text, found, guides.cosines)
+    )[:MOST_BEARING]
+
+
 def _why_told(deed: Deed, memory: Memory) -> str:
     """Why ``memory`` is to be known before an order is carried out; empty where it need not be."""
     if deed.meets(memory.triggers):
@@ -280,20 +302,26 @@ async def _bearing(
     event: PromptParsed, gathered: Gathered, enrichment: Enrichment, knowledge: Knowledge
 ) -> tuple[Bearing, ...]:
     """What should be known before the work that the prompt orders; () for what is no order."""
+    told = _each_once((*gathered.broken, *gathered.needed))
     if gathered.subject is None or not gives_work(event.parsed):
-        return gathered.broken
+        return told
     found = bearing(gathered.subject, gathered.guides, enrichment.resolved_references)
     try:
         memories = await knowledge.catalogue.fetch(list(found), event.prompt.place.readable)
     except ConnectionError:
-        return gathered.broken  # the recall reports it
-    told = {one.memory.id for one in gathered.broken}
-    others = tuple(
-        Bearing(memory=memory, relevance=RELEVANCE, why=found[memory.id])
-        for memory in memories
-        if memory.id not in told
+        return told  # the recall reports it
+    others = (
+        Bearing(memory=memory, relevance=RELEVANCE, why=found[memory.id]) for memory in memories
     )
-    return (*gathered.broken, *others)[:MOST_BEARING]
+    return _each_once((*told, *others))
+
+
+def _each_once(found: Iterable[Bearing]) -> tuple[Bearing, ...]:
+    """The first of ``found``, of each memory what came first."""
+    first: dict[str, Bearing] = {}
+    for one in found:
+        first.setdefault(one.memory.id, one)
+    return tuple(first.values())[:MOST_BEARING]
 
 
 async def _keep(

@@ -21,11 +21,11 @@ from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Parsed, Verdict
 from ..bus.sessions import SessionHit
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
-from ..bus.values import Hit, Memory, Scope
+from ..bus.values import Memory, Scope
 from ..config.settings import ContextSettings, SearchIntentSettings, SessionsSettings
 from .actions.failures import read_record
 from .enrichment.time_spans import is_of_another_date
-from .injection.candidate import Candidate, weigh
+from .injection.candidate import Candidate, bearing_on, weigh
 from .injection.entity_mismatch import entity_mismatch
 from .injection.general_question import NOT_MEANT, read_asked
 from .injection.instructions import NOTHING_KNOWN, Known
@@ -96,7 +96,8 @@ def inject(
     What is chosen counts as shown to the session, and ``injected`` or ``abstained`` is emitted,
     unless this is a rehearsal.
     """
-    candidates = weigh(event, settings, clean)
+    about = bearing_on(event, clean)
+    candidates = (*about, *_without(about, weigh(event, settings, clean)))
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
@@ -109,10 +110,11 @@ def inject(
     take = partial(choose, shown=shown, now=now, known=known)
     if refusal is not None:
         take = partial(take, budget=budget)
-        candidates, choice = _choose_for_work(event, candidates, refusal[1], take, clean)
+        choice = _choose_for_work(about, candidates, refusal[1], take)
     else:
         take = partial(take, budget=Budget(budget.tokens - kept_free, budget.units))
-        choice = _choose(event, candidates, take, settings.context, now)
+        choice = _choose(event, about, candidates, take, settings.context, now)
+    choice = _with_reasons(event, choice)
     not_meant = [hit for hit in hits if _not_meant(event, hit)]
     quoted = quote_sessions(
         [hit for hit in hits if hit not in not_meant],
@@ -192,17 +194,27 @@ def _session_floor(event: IntentClassified, refused: bool, quoting: SessionsSett
     return max(quoting.min_relevance, ORDER_RELEVANCE if ordered else 0.0)
 
 
+def _without(known: Sequence[Candidate], found: Iterable[Candidate]) -> list[Candidate]:
+    ids = {one.memory.id for one in known}
+    return [one for one in found if one.memory.id not in ids]
+
+
 def _choose(
     event: IntentClassified,
+    about: Sequence[Candidate],
     candidates: Sequence[Candidate],
     take: Callable[..., Choice],
     context: ContextSettings,
     now: datetime,
 ) -> Choice:
-    """Which of ``candidates`` answer the question of ``event``; ``take`` is ``choose``."""
+    """Which of ``candidates`` answer the question of ``event``; ``take`` is ``choose``.
+
+    Those of them that are ``about`` the work that it orders as well need not be what it asks for.
+    """
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     least = min(context.min_relevance, context.min_relevance_beside)
-    not_meant = dict(_beside_the_point(event.enriched.parsed, candidates, least))
+    searched = _without(about, candidates)
+    not_meant = dict(_beside_the_point(event.enriched.parsed, searched, least))
     not_meant |= _of_another_date(event, found, now)
     surely = context.min_relevance
     doubtful = [one.memory for one in candidates if not _speaks_for_itself(one, surely)]
@@ -313,29 +325,21 @@ def _named(
 
 
 def _choose_for_work(
-    event: IntentClassified,
-    candidates: Sequence[Candidate],
+    about: Sequence[Candidate],
+    candidates: Iterable[Candidate],
     refusal: str,
     take: Callable[..., Choice],
-    clean: Callable[[str], str],
-) -> tuple[tuple[Candidate, ...], Choice]:
-    """What bears on the work that a prompt orders, before the ``candidates``: those are refused."""
-    about = tuple(
-        Candidate(
-            hit=Hit.unsearched(one.memory, one.relevance),
-            weight=1.0,
-            kind=None,
-            clean=clean,
-            code=event.enriched.code.get(one.memory.id),
-        )
-        for one in event.enriched.bearing
-    )
+) -> Choice:
+    """What is ``about`` the work that a prompt orders; the other ``candidates`` are refused."""
     choice = take(about, floor=0.0, beside=0.0, ceiling=len(about))
+    return replace(choice, why={one.memory.id: refusal for one in candidates} | choice.why)
+
+
+def _with_reasons(event: IntentClassified, choice: Choice) -> Choice:
+    """``choice``, saying of what bears on the work why it does."""
     reasons = {one.memory.id: one.why for one in event.enriched.bearing}
-    taken = {one.memory.id: reasons[one.memory.id] for one in choice.chosen}
-    others = [one for one in candidates if one.memory.id not in choice.why]
-    refused_for = {one.memory.id: refusal for one in others}
-    return (*about, *others), replace(choice, why=refused_for | choice.why | taken)
+    told = {one.memory.id for one in choice.chosen} & reasons.keys()
+    return replace(choice, why=choice.why | {id_: reasons[id_] for id_ in told})
 
 
 def _refuse_all(event: IntentClassified, settings: SearchIntentSettings) -> tuple[str, str] | None:

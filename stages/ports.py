@@ -41,6 +41,15 @@ class Warnings(Protocol):
         Newest first, at most 32. Raises ``RecallUnavailable`` (a ``ConnectionError``).
         """
 
+    async def sharing(
+        self, keys: Sequence[str], scopes: tuple[Scope, ...], *, among: str
+    ) -> tuple[tuple[Memory, float], ...]:
+        """The memories of ``scopes`` that share most with ``keys``, and how much; at most 8.
+
+        Each key weighs by how rare it is among those that have the key ``among``. Most first; the
+        same errors.
+        """
+
 
 class Conversations(Protocol):
     """Finds what was said in sessions."""

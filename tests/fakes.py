@@ -136,6 +136,13 @@ class FakeWarnings:
             if memory.scope in scopes and set(warning_keys(memory)) & set(keys)
         )
 
+    async def sharing(
+        self, keys: Sequence[str], scopes: tuple[Scope, ...], *, among: str
+    ) -> tuple[tuple[Memory, float], ...]:
+        shared = {memory.id: set(warning_keys(memory)) & set(keys) for memory in self.memories}
+        found = ((memory, 3.0 * len(shared[memory.id])) for memory in self.memories)
+        return tuple((memory, much) for memory, much in found if much and memory.scope in scopes)
+
 
 def _names(memory: Memory, file: str) -> bool:
     return memory.provenance.file.endswith(file) or file in memory.content

@@ -19,6 +19,8 @@ Version = tuple[int, ...]
 SERVER = "subcog"
 BOM = "\ufeff"
 HOOK_TOOL = "hook"
+# At the end of a hook's command: an agent takes some exit codes for a refusal.
+NEVER_FAILS = " || true"
 # What decides where subcog keeps things.
 MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # An HTTP hook of ours says whose it is; that is also how it is recognised.
@@ -162,12 +164,7 @@ def is_our_hook(entry: object) -> bool:
 
 def is_our_command(command: object) -> bool:
     """Whether a hook's ``command`` is one that ``hook_command`` writes, for whatever paths."""
-    if not isinstance(command, str):
-        return False
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return False
+    words = command_words(command)
     return (
         len(words) in {6, 7}
         and words[1:3] == ["-I", "-S"]
@@ -176,6 +173,14 @@ def is_our_command(command: object) -> bool:
         and Path(words[5]).name == "subcog"
         and all(word.isalnum() for word in words[6:])
     )
+
+
+def command_words(command: object) -> list[str]:
+    """What a hook's ``command`` runs, without what keeps it from failing; [] for no command."""
+    try:
+        return shlex.split(command.removesuffix(NEVER_FAILS)) if isinstance(command, str) else []
+    except ValueError:
+        return []
 
 
 def is_our_server(entry: object) -> bool:

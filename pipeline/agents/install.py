@@ -30,6 +30,7 @@ from .agent import (
     CLIENT_HEADER,
     HOOK_TOOL,
     MOVERS,
+    NEVER_FAILS,
     SERVER,
     Agent,
     Env,
@@ -182,10 +183,14 @@ def real_interpreter() -> Path:
 
 
 def hook_command(event: str, client: str, parts: Parts) -> str:
-    """The shell line that an agent runs for what Claude Code calls ``event``."""
+    """The shell line that an agent runs for what Claude Code calls ``event``.
+
+    Where the interpreter or the pipe is gone it must not fail: Python exits with 2 where there is
+    no such file, and an agent takes that for a refusal of the prompt.
+    """
     pipe = parts.hooks / "client.py"
     words = [parts.interpreter, "-I", "-S", pipe, event, parts.launcher, client]
-    return shlex.join(map(str, words))
+    return shlex.join(map(str, words)) + NEVER_FAILS
 
 
 def server_entry(agent: Agent, parts: Parts, env: Env) -> dict[str, Any]:

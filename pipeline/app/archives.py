@@ -213,6 +213,11 @@ class LazyArchive(Awaited["Archive"]):
     async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         return await (await self.get()).warning(keys, scopes)
 
+    async def sharing(
+        self, keys: Sequence[str], scopes: tuple[Scope, ...], *, among: str
+    ) -> tuple[tuple[Memory, float], ...]:
+        return await (await self.get()).sharing(keys, scopes, among=among)
+
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         """What several memories are about; empty as long as no index knows it."""
         await self.opened()

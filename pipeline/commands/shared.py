@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 import msgspec
 
-from ...bus.triggers import MOST_TRIGGERS, Trigger, check_triggers
+from ...bus.triggers import KINDS, MOST_TRIGGERS, Trigger, check_triggers
 from ...bus.values import MOST_QUESTIONS
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
@@ -101,10 +101,10 @@ class _TriggerType(click.ParamType[Trigger]):
         try:
             if value.lstrip().startswith("{"):
                 trigger = _decoded(value)
-            elif colon and kind.strip() in {"run", "write", "edit"}:
+            elif colon and kind.strip() in KINDS:
                 trigger = Trigger(**{kind.strip(): text.strip()})
             else:
-                raise ValueError('it is "run: WORDS", "write: TEXT", "edit: GLOB" or JSON')
+                raise ValueError('it is "run: …", "write: …", "edit: …", "order: …" or JSON')
             check_triggers([trigger])
         except (ValueError, msgspec.DecodeError) as error:
             self.fail(f"{value!r}: {error}", param, ctx)
@@ -123,8 +123,9 @@ def cue_options(more: str = "") -> Callable[[F], F]:
     """``--question`` and ``--trigger``, each as often as there are some."""
     question = f"A question that it answers, in other words than its own; up to {MOST_QUESTIONS}."
     trigger = (
-        "An action before which it is to be shown: 'run: WORDS' of a command, 'write: TEXT' in a "
-        f'file, \'edit: GLOB\', or JSON with "in" and "unless" too; up to {MOST_TRIGGERS}.'
+        "What it is to be shown before: 'run: WORDS' of a command, 'write: TEXT' in a file, "
+        "'edit: GLOB', 'order: WORK' that somebody may order, or JSON with \"in\" and \"unless\" "
+        f"too; up to {MOST_TRIGGERS}."
     )
 
     def decorate(command: F) -> F:

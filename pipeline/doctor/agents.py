@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from ...bus.results import CaptureResult, ForgetResult, RecallResult
 from ...bus.service_results import HookActivity
 from ...config.load import SettingsError, load_settings
 from ...config.paths import Paths
-from ..agents.agent import Agent, Env, Hook, Wiring
+from ..agents.agent import NEVER_FAILS, Agent, Env, Hook, Wiring, command_words
 from ..agents.install import (
     AGENTS,
     Http,
@@ -120,7 +119,7 @@ def _installed(
     title = agent.title if project is None else f"{agent.title} in this project"
     parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     seen = f"installed for {', '.join(parts)}"
-    if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
+    if lost := sorted({*_lost(wiring), *_fallible(wiring), *_astray(wiring, paths, env)}):
         how = f"subcog install {agent.name}{' --project' if project else ''}"
         return failed(
             title,
@@ -133,11 +132,18 @@ def _installed(
 
 def _lost(wiring: Wiring) -> Iterator[str]:
     """Files that the commands name and that no longer exist."""
-    commands = [shlex.split(str(hook.entry.get("command", ""))) for hook in wiring.hooks]
+    commands = [command_words(hook.entry.get("command")) for hook in wiring.hooks]
     if wiring.server is not None:
         command = [wiring.server.get("command", ""), *wiring.server["args"]]
         commands.append([str(word) for word in command])
     yield from (f"{word} is gone" for words in commands for word in missing(words))
+
+
+def _fallible(wiring: Wiring) -> Iterator[str]:
+    """Commands of an older version: with them an agent stands still when subcog is removed."""
+    commands = [hook.entry.get("command") for hook in wiring.hooks]
+    if any(not str(command).endswith(NEVER_FAILS) for command in commands if command):
+        yield "without subcog the agent would refuse prompts"
 
 
 def missing(words: Sequence[str]) -> list[str]:
@@ -244,7 +250,7 @@ def hook_commands(env: Env, parts: Parts) -> dict[str, list[str]]:
         except SettingsUnreadable:
             continue
         for hook in hooks:
-            words = shlex.split(str(hook.entry.get("command", "")))
+            words = command_words(hook.entry.get("command"))
             if agent.events.get(hook.event) == "UserPromptSubmit" and words:
                 found[agent.title] = words
     pipe = [str(parts.interpreter), "-I", "-S", str(parts.hooks / "client.py")]

@@ -7,9 +7,12 @@ same file or folder of that name is decided by whoever reads the memory.
 
 from __future__ import annotations
 
+import math
 import threading
-from bisect import bisect
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
@@ -102,13 +105,22 @@ MOST_WITH_KEY = 8
 MOST_WARNING = 32
 """Of one key in one scope, and in one look-up; the newest."""
 
+MOST_SHARING = 8
+# Of one key in one scope, the newest.
+_MOST_COUNTED = 1_000
+# So many memories are added to those that say for which orders they are needed: among few, every
+# word is rare. From about sixty on, a word weighs no more than it does there.
+_PRIOR_MEMORIES = 20
+_MOST_WEIGHT = math.log1p(60)
+
 
 class WarningIndex:
     """Keys of what memories warn of, each scope for itself. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ids: dict[Scope, dict[str, tuple[str, ...]]] = {}
+        # Of each key the oldest first.
+        self._ids: dict[Scope, dict[str, list[str]]] = {}
         self._known: dict[str, tuple[Scope, tuple[str, ...]]] = {}
 
     def __len__(self) -> int:
@@ -123,9 +135,7 @@ class WarningIndex:
             self._known[memory.id] = (memory.scope, keys)
             by_key = self._ids.setdefault(memory.scope, {})
             for key in keys:
-                ids = by_key.get(key, ())
-                at = bisect(ids, memory.id)
-                by_key[key] = (*ids[:at], memory.id, *ids[at:])
+                insort(by_key.setdefault(key, []), memory.id)
 
     def remove(self, memory_id: str) -> None:
         """Remove a memory; does nothing if it is not there."""
@@ -138,19 +148,41 @@ class WarningIndex:
         with self._lock:
             found = [
                 id_
-                for scope in dict.fromkeys(scopes)
-                if (by_key := self._ids.get(scope))
+                for by_key in self._of(scopes)
                 for key in wanted
                 for id_ in by_key.get(key, ())[-MOST_WITH_KEY:]
             ]
         return tuple(sorted(dict.fromkeys(found), reverse=True)[:MOST_WARNING])
 
+    def sharing(
+        self, keys: Iterable[str], scopes: Iterable[Scope], *, among: str
+    ) -> tuple[tuple[str, float], ...]:
+        """The ids of the memories that share most with ``keys``, and how much; at most 8.
+
+        Each key weighs log(1 + n / m) where m of the n memories that have the key ``among`` have
+        it as well: a few are added to n, so that not every key is rare where there are few.
+        """
+        wanted = tuple(dict.fromkeys(keys))
+        shared: defaultdict[str, float] = defaultdict(float)
+        with self._lock:
+            found_in = self._of(scopes)
+            total = sum(len(by_key.get(among, ())) for by_key in found_in) + _PRIOR_MEMORIES
+            for key in wanted:
+                having = [by_key[key] for by_key in found_in if key in by_key]
+                weight = math.log1p(total / max(1, sum(map(len, having))))
+                for id_ in chain.from_iterable(ids[-_MOST_COUNTED:] for ids in having):
+                    shared[id_] += min(weight, _MOST_WEIGHT)
+        ranked = sorted(shared.items(), key=lambda one: (one[1], one[0]), reverse=True)
+        return tuple(ranked[:MOST_SHARING])
+
+    def _of(self, scopes: Iterable[Scope]) -> list[Mapping[str, Sequence[str]]]:
+        return [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]
+
     def _drop(self, memory_id: str) -> None:
         scope, keys = self._known.pop(memory_id, (None, ()))
         for key in keys:
             by_key = self._ids[scope] if scope is not None else {}
-            left = tuple(id_ for id_ in by_key[key] if id_ != memory_id)
-            if left:
-                by_key[key] = left
-            else:
+            ids = by_key[key]
+            del ids[bisect_left(ids, memory_id)]
+            if not ids:
                 del by_key[key]

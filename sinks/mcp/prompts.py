@@ -242,9 +242,10 @@ answers, and these have none yet:
 {port.quote(answer["memories"])}
 
 For each of them call `update` with its `id` and `questions`, and its `triggers` where it warns
-of something, but no text. The questions are up to three short ones that it answers, as somebody
-may type them months later who does not remember how it was put: in other words than its own (a
-synonym, the symptom, the purpose, the everyday name), each from a different side. Ask only what
+of something or has to be known before some work, but no text. The questions are up to three short
+ones that it answers, as somebody may type them months later who does not remember how it was put:
+in other words than its own (a synonym, the symptom, the purpose, the everyday name), each from a
+different side. Ask only what
 this memory answers by itself. The schema of the tool says what triggers are; rather none than a
 broad one.
 {more if left else ""}"""

@@ -66,9 +66,9 @@ TOPICS = {
   otherwise.
 - `questions` are up to three that it answers, in other words than its own: it is found by them, and
   they are shown to nobody unasked.
-- `triggers` are up to five patterns of actions before which it is shown: `run` for a command,
+- `triggers` are up to eight actions and orders before which it is shown: `run` for a command,
   `write` for a text that a change adds (`in` some files), `edit` for files, with `unless` for what
-  is harmless.
+  is harmless, and `order` for work that somebody may order.
 """,
     "changing": """\
 # Changing

@@ -43,17 +43,18 @@ _TriggerText = Annotated[str, Meta(min_length=1, max_length=MAX_TRIGGER_CHARS)]
 # What tools take is before the model all the time: only `capture` explains what it has in common
 # with the others.
 class BriefTrigger(Struct, frozen=True, forbid_unknown_fields=True, rename={"within": "in"}):
-    """A pattern of actions."""
+    """An action or an order."""
 
     run: _TriggerText | UnsetType = UNSET
     write: _TriggerText | UnsetType = UNSET
     edit: _TriggerText | UnsetType = UNSET
     within: _TriggerText | UnsetType = UNSET
     unless: Annotated[list[_TriggerText], Meta(max_length=MOST_UNLESS)] = []
+    order: _TriggerText | UnsetType = UNSET
 
 
 class TriggerArgument(BriefTrigger, frozen=True, forbid_unknown_fields=True):
-    """A pattern of actions: one of ``run``, ``write`` and ``edit``; * is any text in each."""
+    """One of ``run``, ``write``, ``edit``, where * is any text, or ``order``."""
 
     run: Annotated[
         _TriggerText | UnsetType,
@@ -91,6 +92,17 @@ class TriggerArgument(BriefTrigger, frozen=True, forbid_unknown_fields=True):
             ),
         ),
     ] = []
+    order: Annotated[
+        _TriggerText | UnsetType,
+        Meta(
+            description=(
+                "Work that somebody may order months later, which goes wrong or is sent back where "
+                "this is not known: as people type it, in other words than the text's: 'add a "
+                "refund endpoint', 'speed up the nightly import'. Up to three, each from a "
+                "different side; none for background, reasons and plans."
+            )
+        ),
+    ] = UNSET
 
 
 Triggers = Annotated[
@@ -98,9 +110,9 @@ Triggers = Annotated[
     Meta(
         max_length=MOST_TRIGGERS,
         description=(
-            "Up to five patterns of actions right before which somebody has to be reminded of it, "
-            "because the action goes against it or goes wrong without it, as people would type or "
-            "write it. Of ten actions that match, nine should: a harmless neighbour (another "
+            "Up to five actions and three orders right before which somebody has to be reminded of "
+            "it, because they go against it or go wrong without it, as people would type or write "
+            "them. Of ten actions that match, nine should: a harmless neighbour (another "
             "environment, a test, what it recommends) must not match. Rather none than a broad one."
         ),
     ),

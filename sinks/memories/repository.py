@@ -289,7 +289,17 @@ class Archive:
 
     async def warning(self, keys: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         """The memories that may warn of what has ``keys``, newest first; none that is lifted."""
-        ids = self.mentions.warnings.warning(keys, scopes)
+        return await self._undenied(self.mentions.warnings.warning(keys, scopes), scopes)
+
+    async def sharing(
+        self, keys: Sequence[str], scopes: tuple[Scope, ...], *, among: str
+    ) -> tuple[tuple[Memory, float], ...]:
+        """The memories that share most with ``keys``, and how much; none that is lifted."""
+        shared = dict(self.mentions.warnings.sharing(keys, scopes, among=among))
+        found = await self._undenied(tuple(shared), scopes)
+        return tuple((memory, shared[memory.id]) for memory in found)
+
+    async def _undenied(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         if not ids:
             return ()
         found = await self.fetch(ids, scopes)

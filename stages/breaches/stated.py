@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from ...bus.triggers import orders_in
 from ...bus.values import Memory
 from ...config.patterns import regex
 from ..actions.failures import failing_shapes, read_record
@@ -40,7 +41,7 @@ from ..rules.version_control import (
     pushes_against,
     reviews_kept,
 )
-from .triggers import read_trigger
+from .triggers import ORDERED, order_keys, read_trigger
 
 _FORMS = RULE_FORMS["actions"].forms
 
@@ -141,13 +142,15 @@ def _code(text: str, values: Iterable[KeptValue]) -> tuple[KeptCode | KeptNumber
 def warning_keys(memory: Memory) -> tuple[str, ...]:
     """The keys by which ``memory`` is found for an action; most have none.
 
-    They are the shapes of a command that failed, or what its rules name. A key is shared by more
-    than what is warned of: what it finds is looked at again.
+    They are the shapes of a command that failed, or what its rules and its triggers name. A key is
+    shared by more than what is warned of: what it finds is looked at again.
     """
     if read_record(memory) is not None:
         return failing_shapes(memory)
-    told = (read_trigger(trigger).key for trigger in memory.triggers)
-    return (*told, *rules_of(memory.content).keys())
+    told = (read_trigger(one).key for one in memory.triggers if not one.order)
+    orders = orders_in(memory.triggers)
+    needed = (ORDERED, *(key for order in orders for key in order_keys(order))) if orders else ()
+    return (*told, *needed, *rules_of(memory.content).keys())
 
 
 def rule_words(text: str) -> frozenset[str]:

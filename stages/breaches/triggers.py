@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ...bus.triggers import Trigger
 from ..actions.written import Written
+from ..language.words import words_of
 from ..rules.denied_commands import TRIES
 from ..rules.denied_files import PathPattern
 
@@ -162,3 +163,12 @@ def trigger_keys(
     if added.strip():
         yield _ANY_TEXT
     yield from {f"text {token.casefold()}" for token in _TOKEN.findall(added)}
+
+
+ORDERED = "order"
+"""The key of each memory that says for which orders it is needed."""
+
+
+def order_keys(order: str) -> tuple[str, ...]:
+    """The keys of an order and of what is needed for such a one: a key a word that says much."""
+    return tuple(dict.fromkeys(f"{ORDERED} {word}" for word in words_of(order)))

@@ -46,6 +46,7 @@ class Gathered(Struct):
     looked_up: bool = False
     span: Span | None = None
     broken: tuple[Bearing, ...] = ()
+    needed: tuple[Bearing, ...] = ()
     degraded: tuple[str, ...] = ()
 
 

@@ -171,6 +171,21 @@ def weigh(
     return tuple(sorted(candidates, key=lambda c: (-c.value, -c.hit.order, c.memory.id)))
 
 
+def bearing_on(event: IntentClassified, clean: Callable[[str], str]) -> tuple[Candidate, ...]:
+    """What bears on the work that the prompt orders, as relevant as that or as it was found."""
+    found = {hit.memory.id: hit.relevance for hit in event.enriched.candidates}
+    return tuple(
+        Candidate(
+            hit=Hit.unsearched(one.memory, max(one.relevance, found.get(one.memory.id, 0.0))),
+            weight=1.0,
+            kind=None,
+            clean=clean,
+            code=event.enriched.code.get(one.memory.id),
+        )
+        for one in event.enriched.bearing
+    )
+
+
 def _looked_up(event: IntentClassified, clean: Callable[[str], str]) -> Iterator[Candidate]:
     """What was looked up by its time, in the order in which it was found; many are kept short."""
     enriched, span = event.enriched, event.enriched.span

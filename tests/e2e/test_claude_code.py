@@ -175,6 +175,17 @@ def test_installed_hooks_do_the_same_as_the_plugin(agent):
     assert MEMORY not in texts_of(agent.ask(here, QUESTION, plugin=None))
 
 
+def test_where_subcog_was_removed_prompts_reach_the_model_all_the_same(agent):
+    here = agent.project("P")
+    agent.subcog("install")
+    settings = agent.root / "home" / ".claude" / "settings.json"
+    wired = settings.read_text()
+    assert wired.count("/hooks/client.py") >= 5
+    settings.write_text(wired.replace("/hooks/client.py", "/removed/hooks/client.py"))
+
+    assert "rename foo to bar" in texts_of(agent.ask(here, "rename foo to bar", plugin=None))
+
+
 def test_plugin_is_valid(claude, tmp_path):
     for folder in (CHECKOUT, CHECKOUT / "hooks"):
         done = subprocess.run(

@@ -102,6 +102,7 @@ def test_too_many_too_long_or_no_questions_are_refused(house, questions, said):
 def test_from_the_command_line_they_are_given_shown_listed_and_taken_along(house, tmp_path, form):
     given = [f"--question={question}" for question in QUESTIONS]
     given += ["--trigger=run: kestrel run", '--trigger={"write": "512", "in": "*.yaml"}']
+    given += ["--trigger=order: shrink the kestrel pod"]
     house.run("capture", TEXT, *given)
     [found] = house.ask("recall", "kestrel")["memories"]
     shown = house.run("get", found["id"]).stdout
@@ -110,7 +111,9 @@ def test_from_the_command_line_they_are_given_shown_listed_and_taken_along(house
     ]
     assert "shown before run: kestrel run" in shown.splitlines()
     assert "shown before write: 512 in *.yaml" in shown.splitlines()
+    assert "shown before order: shrink the kestrel pod" in shown.splitlines()
     triggers = [{"run": "kestrel run"}, {"write": "512", "in": "*.yaml"}]
+    triggers += [{"order": "shrink the kestrel pod"}]
     without = house.ask("list", "--without-questions")["memories"]
     assert sorted(one["content"] for one in without) == sorted(OTHERS)
 
@@ -205,11 +208,40 @@ def test_what_is_no_trigger_is_refused(house, trigger, said):
 
 def test_a_wrong_trigger_on_the_command_line_is_told(house):
     for wrong, why in (
-        ("npm install", '"run: WORDS"'),
-        ('{"run": "npm", "where": "src"}', "there is no where, only run, write, edit, in, unless"),
+        ("npm install", '"run: …"'),
+        (
+            '{"run": "npm", "where": "src"}',
+            "there is no where, only run, write, edit, in, unless, order",
+        ),
         ('{"run": 7}', "Expected `str`"),
         ("run: *", "every action"),
     ):
         told = house.run("capture", TEXT, "--trigger", wrong)
         assert told.returncode == 2
         assert why in " ".join(told.stderr.split())
+
+
+def test_an_order_brings_what_says_that_such_work_needs_it(house):
+    needed = "Money is whole pence everywhere: a reserve was once off by one"
+    orders = ["add a refund endpoint", "store the unit price of an order line"]
+    kept = capture(house, text=needed, namespace="gotchas")
+    order = "Add an endpoint that refunds a part of a payment"
+    assert needed not in house.context(order, "before")
+
+    with Lines(house) as client:
+        client.tool("update", id=kept["id"], triggers=[{"order": one} for one in orders])
+    told = house.context(order, "after")
+    assert needed in told
+    assert "refund endpoint" not in told, "what finds a memory is not shown"
+    assert "is to be known before such work" in house.run("explain", "--full", order).stdout
+    for session, harmless in (
+        ("tests", "Run the tests of the importer again"),
+        ("other", "Add a search field to the customer list"),
+        ("docs", "Fix the typo in the endpoint documentation heading"),
+    ):
+        assert needed not in house.context(harmless, session), harmless
+
+    house.run("daemon", "restart")
+    assert needed in house.context(order, "restarted")
+    house.run("forget", kept["id"], "--yes")
+    assert needed not in house.context(order, "forgotten")

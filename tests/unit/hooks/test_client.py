@@ -18,6 +18,8 @@ from subcog.hooks import client
 from subcog.pipeline.agents.install import LATE_EVENTS
 from subcog.pipeline.entrance.events import HOOK_EVENTS
 
+from .conftest import PYTHON
+
 CHECKOUT = Path(__file__).parents[3]
 PAYLOAD = b'{"session_id": "s", "prompt": "how do I hash passwords here?"}'
 ANSWER = b'{"hookSpecificOutput": {"hookEventName": "UserPromptSubmit"}}'
@@ -281,11 +283,66 @@ def test_half_a_payload_then_silence_ends_soon_too(workshop):
     assert daemon.requests == []
 
 
+def test_a_whole_payload_whose_writer_keeps_its_end_open_is_not_lost(workshop):
+    with subprocess.Popen(
+        workshop.command("UserPromptSubmit"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=workshop.env(),
+    ) as hook:
+        hook.stdin.write(b'{"session_id": "s", "prompt": "[remember] we use tabs"}')
+        hook.stdin.flush()
+        assert hook.wait(8) == 0
+        assert b"systemMessage" in hook.stdout.read()
+    (entry,) = (workshop.data / "spool").iterdir()
+    assert "we use tabs" in entry.read_text()
+
+
+def test_limits_hold_where_the_signal_was_blocked_by_who_started_the_hook(workshop):
+    daemon = workshop.daemon(b"")
+    daemon.answers = (daemon.silence,)
+    block = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})"
+    with subprocess.Popen(
+        [PYTHON, "-c", f"{block}; os.execv(sys.argv[1], sys.argv[1:])", *workshop.command("Stop")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=workshop.env(),
+    ) as hook:
+        try:
+            assert hook.wait(8) == 0
+        finally:
+            hook.kill()
+    assert daemon.requests
+
+
+def test_an_answer_that_nobody_reads_holds_no_hook(workshop):
+    answer = b"{" + b" " * 300_000 + b"}"
+    workshop.daemon(reply_frame("ok", "", answer))
+    with subprocess.Popen(
+        workshop.command("UserPromptSubmit"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=workshop.env(),
+    ) as hook:
+        try:
+            assert hook.wait(8) == 0
+        finally:
+            hook.kill()
+
+
+def test_a_user_without_a_home_is_told_that_nothing_is_kept(workshop, monkeypatch):
+    def unknown(_uid):
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert client.data_folder({}) == b"/nonexistent/.local/share/subcog"
+
+
 def test_an_interrupted_hook_says_nothing_and_does_not_fail(tmp_path):
     code = (
         "import signal; from subcog.hooks import client\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "client.read_all = lambda source: signal.raise_signal(signal.SIGINT)\n"
+        "client.read_all = lambda source, parts: signal.raise_signal(signal.SIGINT)\n"
         "client.main(['client.py', 'Stop'])"
     )
     env = {"SUBCOG_HOME": str(tmp_path)}
@@ -353,6 +410,7 @@ def test_relative_home_is_taken_from_the_working_directory(workshop):
         {"HOME": "/home/u", "XDG_DATA_HOME": "/d", "XDG_STATE_HOME": "/s"},
         {"HOME": "/home/u", "XDG_DATA_HOME": "d", "XDG_STATE_HOME": "s"},
         {"XDG_DATA_HOME": "", "HOME": ""},
+        {"HOME": "relative"},
         {},
     ],
 )
@@ -381,5 +439,5 @@ def test_plugin_runs_the_pipe_for_the_events_that_are_answered():
     assert set(hooks) == set(HOOK_EVENTS) - set(LATE_EVENTS)
     for event, groups in hooks.items():
         (entry,) = groups[0]["hooks"]
-        expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/client.py" {event}'
+        expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/client.py" {event} || true'
         assert (entry["type"], entry["command"]) == ("command", expected)

@@ -11,6 +11,8 @@ import pytest
 from subcog.bus.frames import reply_frame
 from subcog.hooks import client, starter
 
+from .conftest import PYTHON
+
 PAYLOAD = b'{"session_id": "one", "prompt": "how do I hash passwords here?"}'
 PATIENT = {"SUBCOG_HOOK_START_MS": "10000"}
 OTHER_FAILS = "#!/bin/sh\necho $0 >> $SUBCOG_HOME/../tried; exit 3\n"
@@ -278,6 +280,38 @@ def test_daemon_that_never_listens_holds_the_agent_no_longer_than_the_budget(wor
     done = workshop.hook(PAYLOAD, launcher=sleepy, SUBCOG_HOOK_START_MS="300")
 
     assert (done.stdout, done.returncode) == (b"", 0)
+
+
+def test_while_one_that_is_late_starts_no_other_is_started_and_no_action_waits(workshop):
+    started = workshop.root / "started"
+    slow = f"#!/bin/sh\necho >> {started}\nexec sleep 5\n"
+    sleepy = workshop.launcher(workshop.root / "sleepy", slow)
+
+    def took(event: str) -> float:
+        began = monotonic()
+        workshop.hook(PAYLOAD, event, launcher=sleepy, SUBCOG_HOOK_START_MS="700")
+        return monotonic() - began
+
+    assert took("PreToolUse") >= 0.7
+    assert max(took("PreToolUse") for _ in range(3)) < 0.7
+    assert took("UserPromptSubmit") >= 0.7, "who asks waits for the one that starts"
+    assert len(started.read_text().splitlines()) == 1
+    os.utime(workshop.home / "state" / "late", (0, 0))
+    assert took("PostToolUse") >= 0.7
+
+
+def test_how_a_daemon_ended_is_heard_where_whoever_started_the_hook_ignores_it(workshop):
+    refusing = workshop.launcher(workshop.root / "refusing", OTHER_FAILS)
+    ignore = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    command = workshop.command("UserPromptSubmit", refusing)
+    done = subprocess.run(
+        [PYTHON, "-c", f"{ignore}; os.execv(sys.argv[1], sys.argv[1:])", *command],
+        input=PAYLOAD,
+        capture_output=True,
+        env=workshop.env(**PATIENT),
+        check=False,
+    )
+    assert "does not start" in told(done)
 
 
 def test_daemon_that_refuses_later_than_the_budget_is_told_by_the_note_that_it_left(workshop):

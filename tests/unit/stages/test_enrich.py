@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from subcog.bus.prompts import Marked, ProjectFacts
 from subcog.bus.signals import degraded
+from subcog.bus.triggers import Trigger
 from subcog.stages.enrich import Knowledge, enrich
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.enrichment.hindsight import Hindsight
@@ -325,6 +326,19 @@ async def test_an_order_gets_the_rule_that_it_breaks_by_name():
     for text, broken in (("pull in axios for it", [rule]), ("why not axios?", []), ("fix it", [])):
         event, _ = await run_knowing(text, memories=[rule])
         assert [one.memory for one in event.bearing] == broken
+
+
+async def test_an_order_gets_what_says_that_such_work_needs_it():
+    orders = tuple(Trigger(order=one) for one in ("add a refund endpoint", "pay an invoice"))
+    needed = make_memory(1, "Money is whole pence", namespace="gotchas", triggers=orders)
+    for text, found in (
+        ("add an endpoint that refunds a payment", [needed]),
+        ("how do refunds reach the endpoint?", []),
+        ("rename foo to bar", []),
+    ):
+        event, _ = await run_knowing(text, guides=FakeGuides(near=0.7), memories=[needed])
+        assert [one.memory for one in event.bearing] == found
+        assert all(one.why == "is to be known before such work" for one in event.bearing)
 
 
 async def test_of_an_order_it_is_known_what_it_points_at():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from subcog.pipeline.agents.agent import is_our_command
 from subcog.pipeline.agents.install import (
     AGENTS,
     Change,
+    Parts,
     SettingsUnreadable,
     hook_command,
     hooks_for,
@@ -37,7 +39,7 @@ PARTS = msgspec.structs.replace(
 EVENTS = tuple(wired_events(PARTS))
 PROMPT_COMMAND = (
     f"/usr/bin/python3.11 -I -S {shlex.quote(str(PARTS.hooks / 'client.py'))} UserPromptSubmit "
-    "'/opt/sub cog/bin/subcog' claude"
+    "'/opt/sub cog/bin/subcog' claude || true"
 )
 THEIRS = {"type": "command", "command": "python3 -I -S /other/hooks/client.py Stop"}
 TEXTS = {
@@ -350,9 +352,18 @@ def test_hooks_of_others_are_not_ours(command):
     assert not is_our_command(command)
 
 
+def test_a_command_whose_pipe_or_interpreter_is_gone_does_not_fail(tmp_path):
+    for interpreter in (Path(sys.executable), tmp_path / "gone" / "python"):
+        parts = Parts(interpreter=interpreter, hooks=tmp_path / "hooks", launcher=PARTS.launcher)
+        line = hook_command("UserPromptSubmit", "claude", parts)
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (0, b"")
+
+
 def test_our_commands_are_recognised_wherever_they_point():
     assert is_our_command(PROMPT_COMMAND)
-    assert is_our_command(PROMPT_COMMAND.removesuffix(" claude"))
+    assert is_our_command(PROMPT_COMMAND.removesuffix(" || true"))
+    assert is_our_command(PROMPT_COMMAND.removesuffix(" claude || true"))
     assert is_our_command(hook_command("Stop", "gemini", PARTS))
 
 

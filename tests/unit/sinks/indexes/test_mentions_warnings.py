@@ -1,3 +1,5 @@
+from math import log1p
+
 from msgspec.structs import replace
 
 from subcog.bus.values import Scope
@@ -44,3 +46,33 @@ def test_of_many_the_newest_are_found():
     found = index.warning(["a"], [PROJECT])
     assert found[0] == make_memory(99).id
     assert len(found) == MOST_WITH_KEY
+
+
+def test_who_shares_the_rarest_keys_comes_first_with_how_much():
+    index = made(
+        make_memory(1, "order add route"),
+        make_memory(2, "order add refund"),
+        make_memory(3, "order add"),
+        make_memory(4, "refund"),
+        make_memory(5, "order refund", scope=OTHER),
+    )
+    shared = index.sharing(["add", "refund", "add", "none"], [PROJECT], among="order")
+    refund, add = log1p(23 / 2), log1p(23 / 3)
+    assert [id_ for id_, _ in shared] == [make_memory(n).id for n in (2, 4, 3, 1)]
+    assert [round(much, 6) for _, much in shared] == [
+        round(much, 6) for much in (refund + add, refund, add, add)
+    ]
+    assert index.sharing([], [PROJECT], among="order") == ()
+    index.remove(make_memory(2).id)
+    assert index.sharing(["refund"], [PROJECT], among="order")[0][0] == make_memory(4).id
+
+
+def test_of_many_that_share_a_key_eight_come_the_newest_first():
+    index = made(*(make_memory(number, "add") for number in range(40)))
+    shared = index.sharing(["add"], [PROJECT], among="order")
+    assert [id_ for id_, _ in shared] == [make_memory(n).id for n in range(39, 31, -1)]
+
+
+def test_where_there_are_thousands_a_word_weighs_no_more_than_among_sixty():
+    index = made(*(make_memory(number, f"order w{number}") for number in range(3_000)))
+    assert index.sharing(["w7"], [PROJECT], among="order") == ((make_memory(7).id, log1p(60)),)

@@ -367,10 +367,10 @@ async def test_what_is_said_again_brings_newer_questions(bench):
 
 
 async def test_what_is_said_again_brings_newer_triggers(bench):
-    first = await bench.keep(BCRYPT, triggers=tuple(Trigger(run=f"a{n}") for n in range(4)))
+    first = await bench.keep(BCRYPT, triggers=tuple(Trigger(run=f"a{n}") for n in range(7)))
     await bench.keep(BCRYPT, triggers=(Trigger(run="new"), Trigger(run="a0"), Trigger(edit="x")))
     runs = [one.run for one in (await bench.current(first.memory.id)).triggers]
-    assert runs == ["new", "a0", "", "a1", "a2"]
+    assert runs == ["new", "a0", "", "a1", "a2", "a3", "a4", "a5"]
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,11 @@ def test_a_memory_is_found_by_the_keys_of_its_triggers():
         (Trigger(write="a", within="*/*/*/*.py"), "more than 3"),
         (Trigger(run="a", unless=("b",) * 9), "at most 8"),
         (Trigger(run="a", unless=("b" * 201,)), "200"),
+        (Trigger(order="add a route", run="make"), "one of"),
+        (Trigger(order="add a route", unless=("test",)), "an order has none"),
+        (Trigger(order="add a route", within="src/**"), "write"),
+        (Trigger(order="x" * 201), "200"),
+        (Trigger(order="* *"), "names something"),
     ],
 )
 def test_what_is_no_trigger_is_refused_in_words(wrong, said):
@@ -213,9 +218,9 @@ def test_what_is_no_trigger_is_refused_in_words(wrong, said):
         check_triggers([INSTALL, wrong])
 
 
-def test_more_than_five_are_refused():
+def test_more_than_eight_are_refused():
     check_triggers([INSTALL] * MOST_TRIGGERS)
-    with pytest.raises(ValueError, match="at most 5"):
+    with pytest.raises(ValueError, match="at most 8"):
         check_triggers([INSTALL] * (MOST_TRIGGERS + 1))
 
 
