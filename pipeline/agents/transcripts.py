@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from ...bus.frames import read_json
 from ...config.paths import agent_folders
+from ...sinks.files import Look
 from ...sinks.transcripts.reader import TranscriptUnreadable, open_transcript
-from .agent import Env
+from .agent import MAX_PATH_CHARS, Env
 
 HEAD_BYTES = 256 * 1024
 """A client writes within so many bytes where it works; Codex its whole instructions before."""
@@ -140,10 +141,7 @@ def _gemini(env: Env, near: str) -> Iterator[Transcript]:
 
 def _named_root(folder: Path) -> str:
     """The project that newer versions name beside its chats."""
-    try:
-        return (folder / ".project_root").read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return (Look().text(folder / ".project_root", MAX_PATH_CHARS) or "").strip()
 
 
 def _opened(files: Iterable[Path]) -> Iterator[tuple[Path, list[_Line]]]:

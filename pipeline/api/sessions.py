@@ -153,6 +153,7 @@ class SessionCalls:
         passages = 0
         if params.id is not None:
             info = await _the_one(archive, place.own, params.id)
+            self._app.reviewer.forget(info.session)  # what it has read is not kept any more
             for scope in place.own:  # a session may go on under the scope of today
                 passages += await archive.forget_session(scope, info.session)
             gone = [info]
@@ -162,6 +163,8 @@ class SessionCalls:
             for scope in scopes:
                 kept = await archive.list((scope,), limit=EVERY)
                 gone += [info for info in kept if since <= info.began_at <= until]
+                for info in gone:
+                    self._app.reviewer.forget(info.session)
                 passages += await archive.forget_span(scope, since, until)
         for info in gone:
             self._app.reviewer.forget(info.session)

@@ -149,19 +149,17 @@ class Conversations(Awaited["PassageArchive"]):
         except ConnectionError:
             raise NotStored from None
 
-    async def unforgotten(
-        self, event: ReviewRequested, messages: Sequence[Message]
-    ) -> Sequence[Message]:
-        """``messages`` of the session of ``event`` without those that were forgotten with it.
+    async def forgotten(self, event: ReviewRequested) -> Callable[[Message], bool]:
+        """Tells which messages of the session of ``event`` were forgotten with it.
 
-        Nothing is learned from those either. Raises ``NotStored`` while that cannot be told.
+        Nothing is learned from those. Raises ``NotStored`` while that cannot be told.
         """
         try:
             has_forgotten = await self._has_forgotten()
         except ConnectionError:
             raise NotStored from None
         forgot = partial(has_forgotten, event.place.own, event.session)
-        return [one for one in messages if not (one.said_at_ms and forgot(_moment(one)))]
+        return lambda one: bool(one.said_at_ms) and forgot(_moment(one))
 
     async def _has_forgotten(self) -> Callable[[Collection[Scope], str, datetime], bool]:
         if self._settings.enabled or self._memories is None:

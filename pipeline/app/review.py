@@ -7,6 +7,7 @@ the daemon; and what is read twice has the same identity, so that it is stored o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -48,8 +49,8 @@ from ...stages.capture.review import (
 )
 from ...stages.moments.preserve import preserve
 from ...stages.redaction.values import KnownSecrets
-from ...stages.sessions.exchanges import ExchangeReader
-from ...stages.text.markup import is_machine, own_text
+from ...stages.sessions.exchanges import UNREAD, ExchangeReader
+from ...stages.text.markup import has_private, is_machine, own_text
 from .archives import RESERVE_S, NotStored
 from .conversations import Conversations
 from .review_captures import ReviewCaptures, moment_of
@@ -118,6 +119,8 @@ class SessionReviewer:
         self._sessions = sessions
         self._awaited: dict[str, Progress] = {}
         self._newest: dict[tuple[str, str], str] = {}
+        # How often each session was forgotten.
+        self._forgets: Counter[str] = Counter()
         self._one_at_a_time = anyio.CapacityLimiter(1)
 
     # --- the moments -----------------------------------------------------------------------------
@@ -173,7 +176,11 @@ class SessionReviewer:
         return await self._transcripts.unread_bytes(paths)
 
     def forget(self, session: str) -> None:
-        """Forget the open task and the points of ``session``, all of which was forgotten."""
+        """Forget the open task and the points of ``session``, all of which is forgotten.
+
+        A review that goes on keeps nothing of what it has read so far.
+        """
+        self._forgets[session] += 1
         if state := self._sessions.find(session):
             state.part(Reviews).clear()
 
@@ -215,7 +222,7 @@ class SessionReviewer:
     ) -> LearnedResult:
         mark, passages, tasks = None, 0, 0
         exchanges, work = self._exchanges(event, state), deepcopy(state.work)
-        last = state.last
+        last, forgets = state.last, self._forgets[event.session]
         if state.work is not None:
             state.work.version = None  # if this fails midway, nobody knows which it is
 
@@ -224,21 +231,29 @@ class SessionReviewer:
             state.has_heard = True
         async for part in self._parts(event):
             study, earlier = self._study(event, work, last), progress.found
-            messages = await self._conversations.unforgotten(event, part.messages)
-            for batch in batches(messages):
+            forgotten = await self._conversations.forgotten(event)
+            for batch in batches(part.messages):
                 # Of all reviews one computes at a time, or who asks something would wait for them.
-                read = partial(_read, batch, study, exchanges)
+                read = partial(_read, batch, study, exchanges, forgotten)
                 await anyio.to_thread.run_sync(read, limiter=self._one_at_a_time)
                 wanted = (one for one in earlier if one not in study.taken_back)
                 progress.found = choose((*wanted, *study.found), min_confidence=0, limit=MAX_FOUND)
             gone = {one.note.text for one in study.taken_back}
             state.points = [point for point in state.points if point.text not in gone]
             passages += await self._conversations.keep(event, exchanges.take())
-            tasks += await self._settle(event, study, progress)
+            async with self._conversations.holding(event.place, event.session):
+                if forgets != self._forgets[event.session]:
+                    forgets = self._forgets[event.session]
+                    study, progress.found = self._study(event, None), ()
+                tasks += await self._settle(event, study, progress)
             mark, work, last = part.mark, study.work, study.last
         if work is not None:
-            work.ended = event.last
-            tasks += await self._captures.record(event, [work])
+            async with self._conversations.holding(event.place, event.session):
+                if forgets == self._forgets[event.session]:
+                    work.ended = event.last
+                    tasks += await self._captures.record(event, [work])
+                else:
+                    work = None
         state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
         state.work = work
         if not event.agent:
@@ -350,9 +365,13 @@ def _ended(memory: Memory, how: Literal["closed as done", "taken back"]) -> Ende
     return Ended(memory_id=memory.id, version=memory.version, summary=memory.summary, how=how)
 
 
-def _read(batch: Sequence[Message], study: SessionReader, exchanges: ExchangeReader) -> None:
-    study.read(batch)
-    exchanges.read(batch)
+def _read(
+    batch: Sequence[Message],
+    study: SessionReader,
+    exchanges: ExchangeReader,
+    forgotten: Callable[[Message], bool],
+) -> None:
+    study.read(exchanges.read(batch, forgotten))
 
 
 def _clean_all(texts: Sequence[str], clean: Callable[[str], str]) -> None:
@@ -363,6 +382,8 @@ def _clean_all(texts: Sequence[str], clean: Callable[[str], str]) -> None:
 def _own_words(text: str) -> str:
     """What the speaker wrote; "" where no person and no model did."""
     own = own_text(text)
+    if not own and has_private(text):
+        return UNREAD
     return "" if is_machine(own) else own
 
 

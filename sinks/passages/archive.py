@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.sessions import Passage, SessionInfo
 from ...bus.values import Encoding, Scope
@@ -260,9 +261,13 @@ class PassageArchive:
         whole = Forgotten(scope=scope, session=session, since=EPOCH, until=self._clock())
         self._forgotten.add([whole])  # what is read meanwhile does not come back
         async with self._writing:  # what was being kept is there
-            copies = [moment_of(passage) for passage in await self.show(scope, session)]
-        self._forgotten.add(copies)
-        return await self._drop(scope, session, [whole, *copies])
+            kept = await self.show(scope, session)
+        last = max((one.said_at for one in kept), default=EPOCH)
+        if last > whole.until:  # a clock went back
+            whole = replace(whole, until=last)
+        barred = [whole, *map(moment_of, kept)]
+        self._forgotten.add(barred)
+        return await self._drop(scope, session, barred)
 
     @asynccontextmanager
     async def holding(self, scope: Scope, session: str) -> AsyncIterator[frozenset[str]]:

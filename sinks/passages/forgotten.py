@@ -55,6 +55,8 @@ class ForgottenPassages:
 
     def add(self, forgotten: Iterable[Forgotten]) -> None:
         for one in forgotten:
+            if one.since == one.until == EPOCH:
+                continue  # its time is not known: copies of it cannot be told from anything else
             if one.since == one.until:
                 self._moments.add((one.scope, one.since))
             else:

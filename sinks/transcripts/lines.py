@@ -270,6 +270,8 @@ class _Block(Struct):
     is_error: bool | None = None
 
 
+# What a user may send without a word.
+_SHOWN = frozenset({"image", "document"})
 # What Claude Code answers itself: "No response requested.", an error of the API.
 _NO_MODEL = "<synthetic>"
 # A text that is one block from its beginning to its end, whatever is in it.
@@ -291,7 +293,8 @@ def read_line(line: bytes) -> Message | None:
     try:
         return read_json(line, _read)
     except (ValueError, RecursionError):
-        return None
+        whole = line.decode("utf-8", "replace").encode()
+        return read_line(whole) if whole != line else None
 
 
 def _read(line: bytes) -> Message | None:
@@ -317,7 +320,8 @@ def _claude(line: _Line) -> Message | None:
     calls = tuple(tool_call(b.id, b.name, b.input) for b in blocks if b.type == "tool_use")
     # Beside a tool's result, text is what the client added.
     text = "" if results else "\n\n".join(said)
-    if not (text or calls or results):
+    shows = role == "user" and any(block.type in _SHOWN for block in blocks)
+    if not (text or calls or results or shows):
         return None
     return Message(
         role=role,

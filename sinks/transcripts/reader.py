@@ -14,6 +14,7 @@ import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -22,6 +23,7 @@ import anyio.to_thread
 import msgspec
 from cachetools import FIFOCache
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ...bus.frames import read_json
 from ...bus.sessions import Message
@@ -33,6 +35,8 @@ MAX_LINE_BYTES = 1024 * 1024
 MAX_BACKLOG_BYTES = 64 * 1024 * 1024
 """Of a transcript that was never read before, at most its end of this size is."""
 MAX_KNOWN = 8_192
+# So much before a mark is compared: a line of a transcript has its own id and time there.
+_BEFORE_BYTES = 1_024
 _MAX_THREADS = 8
 _MAX_MARKS_BYTES = 4 * 1024 * 1024
 _log = logging.getLogger(__name__)
@@ -45,11 +49,15 @@ class TranscriptUnreadable(OSError):
 
 
 class Mark(Struct, frozen=True):
-    """How far a file was read. ``inside``: in the middle of a line that is too long to read."""
+    """How far a file was read. ``inside``: in the middle of a line that is too long to read.
+
+    ``before`` is a digest of what stands before that place; "" where none was made.
+    """
 
     inode: Annotated[int, Meta(ge=0)] = 0
     offset: Annotated[int, Meta(ge=0)] = 0
     inside: bool = False
+    before: str = ""
 
 
 class Slice(Struct, frozen=True):
@@ -125,17 +133,18 @@ class Transcripts:
 def read_slice(path: str, mark: Mark, size: int = SLICE_BYTES) -> Slice:
     """The messages in the next ``size`` bytes after ``mark``, or in the one longer line there.
 
-    A line that is not finished yet is left for the next time. Raises ``TranscriptUnreadable``.
+    A line of which there is a part is left for the next time. Raises ``TranscriptUnreadable``.
     """
     with _opened(path) as (descriptor, found):
-        mark = _from_where(mark, found.st_ino, found.st_size)
         try:
+            mark = _from_where(descriptor, mark, found)
             data = os.pread(descriptor, size, mark.offset)
             if b"\n" not in data and len(data) == size and not mark.inside:
                 data = os.pread(descriptor, MAX_LINE_BYTES, mark.offset)
+            lines, mark = _take(data, mark, found.st_size)
+            mark = replace(mark, before=_before(descriptor, mark.offset))
         except OSError as error:
             raise TranscriptUnreadable(error.errno, "cannot be read") from None
-    lines, mark = _take(data, mark)
     messages = tuple(said for line in lines if (said := read_line(line)) is not None)
     return Slice(messages, mark)
 
@@ -172,24 +181,36 @@ def _opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
         os.close(descriptor)
 
 
-def _from_where(mark: Mark, inode: int, size: int) -> Mark:
-    """``mark``, or the place to begin in a file that is another one now, or shorter."""
-    if mark.inode == inode and mark.offset <= size:
+def _from_where(descriptor: int, mark: Mark, found: os.stat_result) -> Mark:
+    """``mark``, or the place to begin in a file that is another one now, also by what is in it."""
+    is_long_enough = mark.inode == found.st_ino and mark.offset <= found.st_size
+    if is_long_enough and mark.before in {"", _before(descriptor, mark.offset)}:
         return mark
-    start = max(0, size - MAX_BACKLOG_BYTES)
-    return Mark(inode, start, inside=start > 0)
+    start = max(0, found.st_size - MAX_BACKLOG_BYTES)
+    return Mark(found.st_ino, start, inside=start > 0)
+
+
+def _before(descriptor: int, offset: int) -> str:
+    """A digest of what stands in a file before ``offset``."""
+    start = max(0, offset - _BEFORE_BYTES)
+    return blake2b(os.pread(descriptor, offset - start, start), digest_size=8).hexdigest()
 
 
 def _unread(path: str, mark: Mark) -> int:
     try:
-        with _opened(path) as (_, found):
-            return found.st_size - _from_where(mark, found.st_ino, found.st_size).offset
-    except TranscriptUnreadable:
+        with _opened(path) as (descriptor, found):
+            return found.st_size - _from_where(descriptor, mark, found).offset
+    except OSError:
         return 0
 
 
-def _take(data: bytes, mark: Mark) -> tuple[list[bytes], Mark]:
+def _take(data: bytes, mark: Mark, size: int) -> tuple[list[bytes], Mark]:
     end = data.rfind(b"\n") + 1
+    begins_line = end > 0 or not mark.inside
+    if begins_line and mark.offset + len(data) >= size and _is_whole(data[end:]):
+        data, end = data + b"\n", len(data)  # whoever wrote it ended before the end of the line
+        lines = data.split(b"\n")
+        return lines[1 if mark.inside else 0 : -1], Mark(mark.inode, mark.offset + end)
     if end == 0:
         # A whole line of that length is none of ours; a shorter one is still being written.
         passed_over = mark.inside or len(data) >= MAX_LINE_BYTES
@@ -197,6 +218,17 @@ def _take(data: bytes, mark: Mark) -> tuple[list[bytes], Mark]:
         return [], Mark(mark.inode, mark.offset + taken, inside=passed_over)
     lines = data[:end].split(b"\n")
     return lines[1 if mark.inside else 0 : -1], Mark(mark.inode, mark.offset + end)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without an end is a whole object: no part of one is."""
+    if not line.rstrip().endswith(b"}"):
+        return False
+    try:
+        msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _load(file: Path) -> dict[str, Mark]:

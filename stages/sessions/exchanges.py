@@ -1,8 +1,8 @@
 """Follows a conversation: what the user said, and with what words the agent concluded.
 
 An exchange begins with the user's words and ends with the last words of the agent before the user
-speaks again. What the agent said on the way is not kept, nor what a tool returned, a file held or
-a hook added.
+speaks again, if only with what is not kept: a log that they paste, an image, what is private. What
+the agent said on the way is not kept, nor what a tool returned, a file held or a hook added.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ MAX_USER_CHARS = 4_000
 MAX_AGENT_CHARS = 3_000
 """Of a longer answer the beginning and, mostly, the end: that is where it is summed up."""
 
+UNREAD = "…"
+"""Stands for what somebody said, and what is not to be read: it is private, or too long."""
+
 MAX_FILES = 8
 _HEAD_SHARE = 0.35
 _MAX_MESSAGE_CHARS = 200_000
@@ -41,6 +44,10 @@ _PASTED = regex(
 )
 
 
+def _nothing(message: Message) -> bool:
+    return False
+
+
 class Utterance(Struct, frozen=True, kw_only=True):
     """What one side said. ``id`` is the same whenever the same transcript is read."""
 
@@ -56,7 +63,8 @@ class ExchangeReader:
 
     ``agent`` says that a sub-agent is read: what stands there as the user's words is what another
     model told it, so its conclusion alone counts. ``relative`` makes a path relative to the
-    project, or "" where it lies elsewhere; ``clean`` redacts.
+    project, or "" where it lies elsewhere; ``clean`` redacts. ``own`` gives what a person or a
+    model wrote of a text: "" for nothing, ``UNREAD`` for what is private.
     """
 
     def __init__(
@@ -73,8 +81,10 @@ class ExchangeReader:
         self._own = own
         self._relative = relative
         self._agent = agent
-        # The user's words that the exchange began with, and what was changed since.
+        # The user's words that the exchange began with, whether a part of it was forgotten, and
+        # what was changed since.
         self._opened = ""
+        self._is_forgotten = False
         self._files: tuple[str, ...] = ()
         self._said: dict[str, Utterance] = {}
 
@@ -84,17 +94,23 @@ class ExchangeReader:
         other._said = {}
         return other
 
-    def read(self, messages: Iterable[Message]) -> None:
-        """Follow ``messages``, which come after those read before."""
+    def read(
+        self,
+        messages: Iterable[Message],
+        forgotten: Callable[[Message], bool] = _nothing,
+    ) -> list[Message]:
+        """Follow ``messages``, which come after those read before.
+
+        What is ``forgotten`` is left out, and so is the rest of its exchange; the others come back.
+        """
+        kept = []
         for message in messages:
-            if message.aside and not self._agent:
-                continue
-            self._note_files(message)
-            if message.text and len(message.text) <= _MAX_MESSAGE_CHARS:
-                if message.role == "user":
-                    self._hear_user(message)
-                else:
-                    self._hear_agent(message)
+            is_forgotten = forgotten(message)
+            if not message.aside or self._agent:
+                self._hear(message, is_forgotten=is_forgotten)
+            if not (is_forgotten or self._is_forgotten):
+                kept.append(message)
+        return kept
 
     def take(self) -> tuple[Utterance, ...]:
         """What was said since the last call, in order.
@@ -110,10 +126,20 @@ class ExchangeReader:
         inside = (self._clean(file) for path in paths if (file := self._relative(path)))
         self._files = tuple(dict.fromkeys((*self._files, *inside)))[-MAX_FILES:]
 
-    def _hear_user(self, message: Message) -> None:
-        text = self._prose(message.text, "user", MAX_USER_CHARS, head=1.0)
-        if not text:
+    def _hear(self, message: Message, *, is_forgotten: bool) -> None:
+        self._note_files(message)
+        if message.role == "user":
+            self._hear_user(message, is_forgotten=is_forgotten)
+        elif is_forgotten:
+            self._is_forgotten = True
+        elif message.text and not self._is_forgotten:
+            self._hear_agent(message)
+
+    def _hear_user(self, message: Message, *, is_forgotten: bool) -> None:
+        own = self._own_of(message)
+        if message.results or (message.text and not own):  # no person said that
             return
+        text = self._prose(own, "user", MAX_USER_CHARS, head=1.0)
         known = f"{self._session} user {message.said_at_ms} {text}"
         made = Utterance(
             id=f"psg_{ulid_of(message.said_at_ms, _digest(known))}",
@@ -121,12 +147,13 @@ class ExchangeReader:
             text=text,
             said_at_ms=message.said_at_ms,
         )
-        if not self._agent:
+        if text and not (self._agent or is_forgotten):
             self._said[made.id] = made
-        self._opened, self._files = made.id, ()
+        self._opened, self._files, self._is_forgotten = made.id, (), is_forgotten
 
     def _hear_agent(self, message: Message) -> None:
-        text = self._prose(message.text, "assistant", MAX_AGENT_CHARS, head=_HEAD_SHARE)
+        own = self._own_of(message)
+        text = self._prose(own, "assistant", MAX_AGENT_CHARS, head=_HEAD_SHARE)
         if not text:
             return
         if self._opened:  # what it says later in this exchange takes the place of this
@@ -143,9 +170,13 @@ class ExchangeReader:
             files=self._files,
         )
 
-    def _prose(self, text: str, role: str, limit: int, *, head: float) -> str:
-        own = self._own(text)
-        return _shortened(self._clean(prose(own, role)), limit, head=head) if own else ""
+    def _own_of(self, message: Message) -> str:
+        return self._own(message.text) if len(message.text) <= _MAX_MESSAGE_CHARS else UNREAD
+
+    def _prose(self, own: str, role: str, limit: int, *, head: float) -> str:
+        if own in {"", UNREAD}:
+            return ""
+        return _shortened(self._clean(prose(own, role)), limit, head=head)
 
 
 def prose(text: str, role: str = "user") -> str:

@@ -73,6 +73,11 @@ def strip_private(text: str) -> str:
     return peeled(text, _first_private, _strip_once)
 
 
+def has_private(text: str) -> bool:
+    """Whether ``text`` has a private span."""
+    return _first_private(text) >= 0
+
+
 def _first_private(text: str) -> int:
     found = _PRIVATE.search(text)
     return found.start() if found else -1

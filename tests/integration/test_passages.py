@@ -31,6 +31,9 @@ AMENDED = (
 QUESTION = "How many retries does the payment worker make before it gives up on a card?"
 
 
+DRIFT = "The lease is lost because the clock of host nine drifts; restart chrony there."
+
+
 class Talk:
     """A session of the agent with its transcript."""
 
@@ -99,6 +102,18 @@ def house(fresh):
     """A project of its own, of a user of its own; the daemon is shared."""
     fresh.env = fresh.env | {"HOME": str(fresh.root)}
     return fresh
+
+
+@pytest.mark.parametrize("pasted", ["```\n2026-09-01 lease lost\n```", "<private>k</private>"])
+def test_a_turn_without_own_words_leaves_the_conclusion_before_it(alone, pasted):
+    talk = Talk(alone, 3)
+    for role, text in RULE:
+        talk.say(role, text)
+    talk.end("Stop").wait()
+    talk.say("user", pasted).say("assistant", DRIFT).end("Stop").wait()
+    shown = alone.run("sessions", "show", talk.session).stdout
+    assert RULE[-1][1] in shown
+    assert DRIFT in shown
 
 
 def test_what_was_settled_in_talk_is_quoted_in_a_later_session(house):

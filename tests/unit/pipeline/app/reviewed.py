@@ -40,8 +40,12 @@ class FakeConversations:
     def __init__(self):
         self.kept = []
 
-    async def unforgotten(self, event, messages):
-        return messages
+    async def forgotten(self, event):
+        return lambda message: False
+
+    @asynccontextmanager
+    async def holding(self, place, session):
+        yield ()
 
     async def keep(self, event, said):
         self.kept += [(event.hook, one) for one in said]

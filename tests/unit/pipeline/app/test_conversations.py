@@ -150,10 +150,11 @@ async def test_what_was_forgotten_is_not_learned_from_where_sessions_are_off_eit
     memories.open(SimpleNamespace(store=store))
     held = Conversations(make_quoting(enabled=False), memories=memories)
     before, later = (Message(role="user", text="x", said_at_ms=at) for at in (1_000, 9_000_000))
-    assert await held.unforgotten(REVIEW, [before, later]) == [later]
+    forgotten = await held.forgotten(REVIEW)
+    assert [forgotten(one) for one in (before, later)] == [True, False]
     await store.close()
     with pytest.raises(NotStored):
-        await held.unforgotten(REVIEW, [before, later])
+        await held.forgotten(REVIEW)
 
 
 async def test_the_branch_of_what_was_said_is_redacted():

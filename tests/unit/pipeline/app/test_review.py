@@ -405,6 +405,23 @@ async def test_a_task_of_what_was_forgotten_is_not_recorded_later(house):
     assert not [record for record in house.of("tasks") if ORDER in record.text]
 
 
+async def test_a_review_that_goes_on_keeps_nothing_of_what_is_forgotten_meanwhile(house):
+    house.say(f"{ORDER}. {DECISION}")
+    house.do("Write", file_path="/src/shop/user.py")
+    keep = house.conversations.keep
+
+    async def forget_meanwhile(event, said):
+        house.reviewing.forget("s")
+        return await keep(event, said)
+
+    house.conversations.keep = forget_meanwhile
+    async with house.running():
+        await house.stop()
+        await house.tell(SessionEnded)
+
+    assert house.captured == []
+
+
 async def test_the_end_of_a_session_settles_how_its_task_ended(house):
     house.say(ORDER)
     house.do("Bash", failed=True, command="pytest -q")

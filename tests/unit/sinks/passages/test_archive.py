@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.prompts import Span
 from subcog.sinks.passages import archive as module
@@ -384,6 +385,28 @@ async def test_what_was_forgotten_does_not_come_back(tmp_path, embedder, forget)
     async with opened(tmp_path, embedder) as archive:
         assert await archive.add(talk(RETRIES, "s1")) == 0
         assert archive.count == 4
+
+
+async def test_what_was_said_by_a_clock_that_was_ahead_is_forgotten_too(tmp_path, embedder):
+    said = talk(RETRIES, "s1", days_ago=-2)
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add([said[0], said[-1]])
+        assert await forgotten_session(archive) == 2
+        assert await archive.add(said) == 0
+    async with opened(tmp_path, embedder) as archive:
+        assert await archive.add(said) == 0
+
+
+async def test_what_has_no_time_is_forgotten_without_all_that_has_none(tmp_path, embedder):
+    timeless = [replace(one, said_at=EPOCH) for one in (*talk(RETRIES, "s1"), *talk(IDLE, "s2"))]
+    async with opened(tmp_path, embedder, days=40_000) as archive:
+        assert await archive.add(timeless[:1]) == 1
+        assert await forgotten_session(archive) == 1
+        assert await archive.add(timeless[:1]) == 0
+        assert await archive.add(timeless[4:5]) == 1
+        assert await archive.forget_saying(HERE, timeless[4].text) == 1
+        assert await archive.add(timeless[4:5]) == 0
+        assert await archive.add(timeless[5:6]) == 1
 
 
 async def test_of_a_session_that_began_in_a_forgotten_span_nothing_comes_back(tmp_path, embedder):

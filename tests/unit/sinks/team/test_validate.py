@@ -123,7 +123,7 @@ HOSTILE = [
     ("size", {"questions": ("why?",) * 4}),
     ("size", {"questions": ("x" * 201,)}),
     ("size", {"triggers": (Trigger(run="a", edit="b"),)}),
-    ("size", {"triggers": (Trigger(run="a"),) * 6}),
+    ("size", {"triggers": (Trigger(run="a"),) * 9}),
     ("size", {"triggers": (Trigger(run="a \u202e"),)}),
     ("text", {"questions": ("why \u202e?",)}),
     ("size", {"sources": (Provenance(),) * 1_000}),

@@ -112,6 +112,19 @@ def test_a_line_of_another_client_is_read_too():
     assert read(type="user", content=[{"text": "please"}]).text == "please"
 
 
+def test_a_byte_that_is_no_utf_8_costs_no_message():
+    line = b'{"type":"user","message":{"content":"caf\xe9 export"}}'
+    assert read_line(line).text == "caf\ufffd export"
+
+
+@pytest.mark.parametrize("kind", ["image", "document"])
+def test_what_a_user_sends_without_a_word_is_a_message(kind):
+    content = json.dumps([{"type": kind, "source": {"data": "AAAA"}}]).encode()
+    message = read_line(b'{"type":"user","message":{"content":%s}}' % content)
+    assert (message.role, message.text) == ("user", "")
+    assert read_line(b'{"type":"assistant","message":{"content":%s}}' % content) is None
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -122,7 +135,6 @@ def test_a_line_of_another_client_is_read_too():
         b'{"type":"user","message":null}',
         b'{"type":"user","message":{"content":7}}',
         b'{"type":"user","message":{"content":[7]}}',
-        b'{"type":"user","message":{"content":"\xff\xfe"}}',
         b'{"type":["user"],"message":{"content":"x"}}',
         b'{"type":"user","message":' + b"[" * 100_000,
         b'{"type":"attachment","attachment":{"type":"user","content":"we decided"}}',

@@ -114,6 +114,26 @@ async def test_a_file_that_became_shorter_or_another_is_read_anew(known, file):
     assert len(await texts(known, file)) == 1
 
 
+async def test_a_file_that_is_rewritten_in_its_place_is_read_from_its_beginning(known, file):
+    await texts(known, file)
+    inode = file.stat().st_ino
+    with file.open("r+") as again:
+        again.write("".join(map(line, ("alpha", "bravo", "charlie"))))
+    assert file.stat().st_ino == inode
+    assert await known.unread_bytes([str(file)]) == {str(file): file.stat().st_size}
+    assert await texts(known, file) == ["alpha", "bravo", "charlie"]
+    assert await texts(known, file) == []
+
+
+async def test_a_last_line_without_its_end_is_read_once_it_is_whole(known, file):
+    with file.open("a") as more:
+        more.write(line("three").rstrip("\n"))
+        more.flush()
+        assert await texts(known, file) == ["one", "two", "three"]
+        more.write("\n" + line("four"))
+    assert await texts(known, file) == ["four"]
+
+
 async def test_a_line_longer_than_a_slice_is_read_and_one_beyond_measure_is_not(tmp_path):
     file = tmp_path / "t.jsonl"
     file.write_text(line("x" * 3000) + line("y" * module.MAX_LINE_BYTES) + line("after"))

@@ -4,6 +4,7 @@ from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.stages.sessions.exchanges import (
     MAX_AGENT_CHARS,
     MAX_USER_CHARS,
+    UNREAD,
     ExchangeReader,
     prose,
 )
@@ -31,15 +32,50 @@ TALK = (
 )
 
 
+SAID = [
+    ("user", "How many attempts?"),
+    ("agent", "Ten today; I suggest five."),
+    ("user", "No, seven. Eight trips it."),
+    ("agent", "Exactly seven, then."),
+]
+
+
 def test_the_users_words_and_the_agents_last_words_of_each_exchange_are_kept():
     one = reader()
     one.read(TALK)
-    assert texts(one.take()) == [
-        ("user", "How many attempts?"),
-        ("agent", "Ten today; I suggest five."),
-        ("user", "No, seven. Eight trips it."),
-        ("agent", "Exactly seven, then."),
-    ]
+    assert texts(one.take()) == SAID
+
+
+LOG = "```\n2026-09-01 lease lost\n```"
+
+
+@pytest.mark.parametrize("text", [LOG, "> they wrote that", "private", "", "x" * 300_000])
+def test_a_message_of_the_user_of_which_nothing_is_kept_ends_the_exchange_too(text):
+    one = reader(own=lambda text: UNREAD if text == "private" else text.strip())
+    one.read(TALK[:3])
+    one.read([said("user", text, 6_000), said("assistant", "The clock drifts.", 7_000)])
+    assert texts(one.take()) == [*SAID[:2], ("agent", "The clock drifts.")]
+    one.read([said("assistant", "Restart chrony.", 8_000)])
+    (last,) = one.take()
+    assert last.text == "Restart chrony."
+
+
+def test_what_no_person_said_ends_no_exchange():
+    one = reader(own=lambda text: "" if text == "machine" else text)
+    result = ToolResult(id="t", text="output", failed=False)
+    one.read(
+        [*TALK[:2], said("user", "machine", 2_100), said("user", "", 2_200, results=(result,))]
+    )
+    one.read(TALK[2:3])
+    assert texts(one.take()) == SAID[:2]
+
+
+def test_of_an_exchange_in_which_something_was_forgotten_nothing_is_said():
+    for gone, left in ((4_000, SAID[:2]), (3_000, [SAID[0], *SAID[2:]])):
+        one = reader()
+        kept = one.read(TALK, lambda message, gone=gone: message.said_at_ms == gone)
+        assert [one for one in texts(one.take()) if one != ("agent", "Let me look.")] == left
+        assert len(kept) == (3 if gone == 4_000 else 4)
 
 
 @pytest.mark.parametrize("cuts", [(1,), (2,), (3,), (1, 2, 3, 4)])
