@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -267,29 +268,30 @@ def test_who_asks_for_more_time_again_and_again_is_not_waited_for(workshop):
     assert ended.wait(30), "it went on waiting"
 
 
+@contextmanager
+def begun(workshop, *, stdin=subprocess.DEVNULL, by=()):
+    """A hook that runs, started ``by`` another program if one is named; killed at the end."""
+    command = [*by, *workshop.command("UserPromptSubmit")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=stdin, stdout=pipe, env=workshop.env()) as hook:
+        try:
+            yield hook
+        finally:
+            hook.kill()
+
+
 def test_half_a_payload_then_silence_ends_soon_too(workshop):
     daemon = workshop.daemon(OK)
-    with subprocess.Popen(
-        workshop.command("UserPromptSubmit"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=workshop.env(),
-    ) as hook:
+    with begun(workshop, stdin=subprocess.PIPE) as hook:
         hook.stdin.write(b'{"prompt": "half of')
         hook.stdin.flush()
-
         assert hook.wait(5) == 0
         assert hook.stdout.read() == b""
     assert daemon.requests == []
 
 
 def test_a_whole_payload_whose_writer_keeps_its_end_open_is_not_lost(workshop):
-    with subprocess.Popen(
-        workshop.command("UserPromptSubmit"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=workshop.env(),
-    ) as hook:
+    with begun(workshop, stdin=subprocess.PIPE) as hook:
         hook.stdin.write(b'{"session_id": "s", "prompt": "[remember] we use tabs"}')
         hook.stdin.flush()
         assert hook.wait(8) == 0
@@ -302,32 +304,16 @@ def test_limits_hold_where_the_signal_was_blocked_by_who_started_the_hook(worksh
     daemon = workshop.daemon(b"")
     daemon.answers = (daemon.silence,)
     block = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})"
-    with subprocess.Popen(
-        [PYTHON, "-c", f"{block}; os.execv(sys.argv[1], sys.argv[1:])", *workshop.command("Stop")],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        env=workshop.env(),
-    ) as hook:
-        try:
-            assert hook.wait(8) == 0
-        finally:
-            hook.kill()
+    by = [PYTHON, "-c", f"{block}; os.execv(sys.argv[1], sys.argv[1:])"]
+    with begun(workshop, by=by) as hook:
+        assert hook.wait(8) == 0
     assert daemon.requests
 
 
 def test_an_answer_that_nobody_reads_holds_no_hook(workshop):
-    answer = b"{" + b" " * 300_000 + b"}"
-    workshop.daemon(reply_frame("ok", "", answer))
-    with subprocess.Popen(
-        workshop.command("UserPromptSubmit"),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        env=workshop.env(),
-    ) as hook:
-        try:
-            assert hook.wait(8) == 0
-        finally:
-            hook.kill()
+    workshop.daemon(reply_frame("ok", "", b"{" + b" " * 300_000 + b"}"))
+    with begun(workshop) as hook:
+        assert hook.wait(8) == 0
 
 
 def test_a_user_without_a_home_is_told_that_nothing_is_kept(workshop, monkeypatch):
