@@ -16,6 +16,7 @@ from .report import say
 
 PROMPTS = 300
 ACTIONS = 60
+FIRST = 40
 
 
 @pytest.fixture(scope="module", params=[1_000, 10_000])
@@ -27,8 +28,7 @@ def filled(request, tmp_path_factory):
     fill(house.paths.database, place.project, request.param)
     del house.env["SUBCOG_HOOK_TOTAL_MS"]
     house.start()
-    while not (now := house.ask("status"))["ready"] or now["index"]["in_topics"] < now["memories"]:
-        time.sleep(0.1)
+    until_at_rest(house)
     house.metrics()
     house.hook("SessionStart", {"session_id": "s", "source": "startup"})
     yield request.param, house
@@ -114,6 +114,38 @@ def test_a_harmless_action_as_a_process(filled):
     say("  passed without a look", passed, target="–", key=f"PreToolUse.passed.{count}")
     above = sorted(run)[len(run) // 2] - sorted(passed)[len(passed) // 2]
     print(f"  {above:.1f} ms above it in the median (target 3)")
+
+
+def test_a_restart_with_memories(filled):
+    """What a start costs with a store that an earlier one has read, and prompts meanwhile."""
+    count, house = filled
+    house.run("daemon", "restart")
+    rng, pid, took_ms = random.Random(4), house.pid(), []
+    for number in range(FIRST):
+        body = json.dumps({"session_id": f"r{number}", "prompt": question(rng)}).encode()
+        started = time.perf_counter()
+        house.exchange(
+            "hook", "UserPromptSubmit", body, project=str(house.project), client="claude"
+        )
+        took_ms.append((time.perf_counter() - started) * 1000)
+        time.sleep(0.2)
+    until_at_rest(house)
+    what = f"prompt right after a restart, {count:,} memories"
+    say(what, took_ms, target="–", key=f"prompt.restarted.{count}")
+    spent = cpu_s(pid)
+    say("  processor time of that start", [spent], target="–", unit="s", key=f"restart.{count}")
+
+
+def until_at_rest(house: House) -> None:
+    """Wait until the daemon is ready, has read what memories warn of, and does nothing more."""
+    while not (now := house.ask("status"))["ready"] or now["index"]["in_topics"] < now["memories"]:
+        time.sleep(0.1)
+    while not house.paths.warning_keys.exists():
+        time.sleep(0.1)
+    pid, spent = house.pid(), -1.0
+    while cpu_s(pid) - spent > 0.05:
+        spent = cpu_s(pid)
+        time.sleep(1.0)
 
 
 def cpu_s(pid: int) -> float:
