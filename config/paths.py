@@ -92,6 +92,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.state / "refused"
 
     @property
+    def late(self) -> Path:
+        """A note of a hook that a daemon did not listen in time, for the next hooks."""
+        return self.state / "late"
+
+    @property
     def logs(self) -> tuple[Path, ...]:
         """The log with its rotations, oldest first, whether they exist or not."""
         rotated = (self.log.with_name(f"{self.log.name}.{n}") for n in range(LOG_BACKUPS, 0, -1))

@@ -250,7 +250,7 @@ def daemon_environment(env: Mapping[bytes, bytes], cwd: bytes) -> dict[bytes, by
         for key, value in env.items()
         if not key.startswith(SESSION_PREFIXES) or key.endswith(b"_API_KEY") or key in AGENT_HOMES
     }
-    for name in (b"SUBCOG_HOME", *AGENT_HOMES):
+    for name in (b"HOME", b"SUBCOG_HOME", *AGENT_HOMES):
         if moved := kept.get(name):
             kept[name] = os.path.join(cwd, moved)
     return kept

@@ -31,6 +31,7 @@ from subcog.config.linear_model import LinearModel
 from subcog.pipeline.evaluation.acts import JudgedOrder
 from subcog.pipeline.evaluation.common import JudgedMemory, read_rows
 from subcog.sinks.indexes.mentions import WarningIndex
+from subcog.sinks.memories.repository import MOST_SHARING
 from subcog.sinks.models.embedder import Embedder
 from subcog.stages.breaches.stated import warning_keys
 from subcog.stages.breaches.triggers import ORDERED, order_keys
@@ -123,7 +124,7 @@ def part(projects: Iterable[str]) -> Part:
             needed = {f"{project} {one}" for one in judged.relevant}
             right = needed | {f"{project} {one}" for one in judged.acceptable}
             relevant, harmless = relevant + len(needed), harmless + (not right)
-            shared = index.sharing(order_keys(judged.prompt), scopes, among=ORDERED)
+            shared = index.sharing(order_keys(judged.prompt), scopes, among=ORDERED)[:MOST_SHARING]
             found = [(memories[name], weight) for name, weight in shared]
             pairs += [
                 Pair(

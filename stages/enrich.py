@@ -252,9 +252,13 @@ async def _find_needed(
         )
     except ConnectionError:
         return  # the recall reports it
+    if not found:
+        return
     gathered.needed = tuple(
         Bearing(memory=memory, relevance=probability, why="is to be known before such work")
-        for memory, probability in needed_for(text, found, guides.cosines)
+        for memory, probability in await anyio.to_thread.run_sync(
+            needed_for, text, found, guides.cosines
+        )
     )[:MOST_BEARING]
 
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from ...bus.events import ReviewRequested
 from ...bus.prompts import Span
 from ...bus.sessions import Message, Passage, SessionHit
-from ...bus.values import Place, Scope
+from ...bus.values import Place
 from ...config.settings import SessionsSettings
 from ...sinks.project.reflog import Checkout, Checkouts
 from ...stages.ports import RecallUnavailable
@@ -25,6 +24,7 @@ from .archives import Awaited, LazyArchive, NotStored
 
 if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive
+    from ...sinks.passages.forgotten import ForgottenPassages
 
 # So long a session's start waits for the passages of a daemon that has only just started.
 _PATIENCE_S = 0.1
@@ -154,19 +154,22 @@ class Conversations(Awaited["PassageArchive"]):
 
         Nothing is learned from those. Raises ``NotStored`` while that cannot be told.
         """
+        known, own, session = await self._forgotten(), event.place.own, event.session
+        return lambda one: bool(one.said_at_ms) and known.has_all(own, session, _moment(one))
+
+    async def was_forgotten(self, event: ReviewRequested) -> bool:
+        """Whether the session of ``event`` was forgotten before. Raises ``NotStored``."""
+        return (await self._forgotten()).of_session(event.place.own, event.session)
+
+    async def _forgotten(self) -> ForgottenPassages:
         try:
-            has_forgotten = await self._has_forgotten()
+            if self._settings.enabled or self._memories is None:
+                return (await self.get()).forgotten
+            from ...sinks.passages.archive import read_forgotten
+
+            return await read_forgotten((await self._memories.opened()).store)
         except ConnectionError:
             raise NotStored from None
-        forgot = partial(has_forgotten, event.place.own, event.session)
-        return lambda one: bool(one.said_at_ms) and forgot(_moment(one))
-
-    async def _has_forgotten(self) -> Callable[[Collection[Scope], str, datetime], bool]:
-        if self._settings.enabled or self._memories is None:
-            return (await self.get()).has_forgotten
-        from ...sinks.passages.archive import read_forgotten
-
-        return (await read_forgotten((await self._memories.opened()).store)).has_all
 
     def _passage(self, event: ReviewRequested, said: Utterance, then: Checkout) -> Passage:
         return Passage(

@@ -221,7 +221,7 @@ class SessionReviewer:
         self, event: ReviewRequested, state: ReviewState, progress: Progress
     ) -> LearnedResult:
         mark, passages, tasks = None, 0, 0
-        exchanges, work = self._exchanges(event, state), deepcopy(state.work)
+        exchanges, work = await self._exchanges(event, state), deepcopy(state.work)
         last, forgets = state.last, self._forgets[event.session]
         if state.work is not None:
             state.work.version = None  # if this fails midway, nobody knows which it is
@@ -245,6 +245,7 @@ class SessionReviewer:
                 if forgets != self._forgets[event.session]:
                     forgets = self._forgets[event.session]
                     study, progress.found = self._study(event, None), ()
+                    exchanges.forget()
                 tasks += await self._settle(event, study, progress)
             mark, work, last = part.mark, study.work, study.last
         if work is not None:
@@ -325,7 +326,7 @@ class SessionReviewer:
         known = state.part(KnownSecrets) if state else KnownSecrets()
         return lambda text: self._clean(text, known)
 
-    def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:
+    async def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:
         """The reader of the session's exchanges; a sub-agent's transcript has one of its own."""
         if state.exchanges is not None and not event.agent:
             return state.exchanges.fork()
@@ -335,6 +336,7 @@ class SessionReviewer:
             own=_own_words,
             relative=partial(task.within, root=event.place.tops[0]),
             agent=bool(event.agent),
+            is_forgotten=await self._conversations.was_forgotten(event),
         )
 
     async def _parts(self, event: ReviewRequested) -> AsyncIterator[Slice]:

@@ -148,7 +148,10 @@ class Daemon:
             _log.info("exited")
 
     def _listen(self) -> Listener:
-        return Listener(listen(self._paths), socket_path(self._paths))
+        listener = Listener(listen(self._paths), socket_path(self._paths))
+        with contextlib.suppress(OSError):
+            self._paths.late.unlink(missing_ok=True)
+        return listener
 
     def _unlisten(self) -> None:
         """Remove what clients connect to, but not what is another daemon's."""

@@ -105,9 +105,9 @@ MOST_WITH_KEY = 8
 MOST_WARNING = 32
 """Of one key in one scope, and in one look-up; the newest."""
 
-MOST_SHARING = 8
+MOST_SHARING = 16
 # Of one key in one scope, the newest.
-_MOST_COUNTED = 1_000
+_MOST_COUNTED = 200
 # So many memories are added to those that say for which orders they are needed: among few, every
 # word is rare. From about sixty on, a word weighs no more than it does there.
 _PRIOR_MEMORIES = 20
@@ -157,7 +157,7 @@ class WarningIndex:
     def sharing(
         self, keys: Iterable[str], scopes: Iterable[Scope], *, among: str
     ) -> tuple[tuple[str, float], ...]:
-        """The ids of the memories that share most with ``keys``, and how much; at most 8.
+        """The ids of the memories that share most with ``keys``, and how much; at most 16.
 
         Each key weighs log(1 + n / m) where m of the n memories that have the key ``among`` have
         it as well: a few are added to n, so that not every key is rare where there are few.

@@ -47,6 +47,9 @@ from .memory_cache import MemoryCache
 from .mention_indexes import FEW, MentionIndexes
 from .use_log import UseLog, count_nothing
 
+MOST_SHARING = 8
+"""So many memories at most come back of those that share most with some keys."""
+
 INDEX_FAILED = "index.failed"
 """Why SQL searches: the index in memory is damaged, or does not fit."""
 INDEX_ERRORS = (LookupError, MemoryError, ValueError)
@@ -83,6 +86,7 @@ class Archive:
     ) -> None:
         self.store = store
         self.uses = UseLog(store, sum_up=usefulness, clock=clock)
+        self._clock = clock
         self.index = Index()
         self.sql_index = SqlIndex(store)
         keys = warning_keys or KeyCache(lambda _: ())
@@ -294,10 +298,12 @@ class Archive:
     async def sharing(
         self, keys: Sequence[str], scopes: tuple[Scope, ...], *, among: str
     ) -> tuple[tuple[Memory, float], ...]:
-        """The memories that share most with ``keys``, and how much; none that is lifted."""
+        """The memories that share most with ``keys``, and how much; none that is over or lifted."""
         shared = dict(self.mentions.warnings.sharing(keys, scopes, among=among))
-        found = await self._undenied(tuple(shared), scopes)
-        return tuple((memory, shared[memory.id]) for memory in found)
+        now = self._clock()
+        found = (memory for memory in await self._undenied(tuple(shared), scopes))
+        holding = [memory for memory in found if memory.holds(now)]
+        return tuple((memory, shared[memory.id]) for memory in holding[:MOST_SHARING])
 
     async def _undenied(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         if not ids:

@@ -279,9 +279,10 @@ class PassageArchive:
             episodes = self._index.episodes(scope, session)
             yield frozenset(chain.from_iterable(one.passages for one in episodes))
 
-    def has_forgotten(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
-        """Whether all that was said then in ``session`` was forgotten, in one of ``scopes``."""
-        return self._forgotten.has_all(scopes, session, said_at)
+    @property
+    def forgotten(self) -> ForgottenPassages:
+        """What must not come back."""
+        return self._forgotten
 
     async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
         """Forget the sessions of ``scope`` that began between two moments, both included.

@@ -75,6 +75,10 @@ class ForgottenPassages:
             one.covers_all(scopes, session, said_at) for one in self._spans
         )
 
+    def of_session(self, scopes: Collection[Scope], session: str) -> bool:
+        """Whether a part of ``session`` was forgotten as such, in one of ``scopes``."""
+        return any(one.scope in scopes and one.session == session for one in self._spans)
+
     def _at(self, scopes: Collection[Scope], said_at: datetime) -> bool:
         return any((scope, said_at) in self._moments for scope in scopes)
 

@@ -20,6 +20,9 @@ FLOOR = 0.55
 Cosines = Callable[[str, Sequence[str]], Sequence[float | None]]
 """How near each of some texts is to a text, −1 to 1; None where nothing can tell."""
 
+MOST_OTHERS = 7
+"""So many at most are found beside each (``Warnings.sharing``)."""
+
 _READ_CHARS = 300
 
 
@@ -45,8 +48,8 @@ def features(
     """``FEATURES`` of each memory; empty where there are no vectors.
 
     The cosines are those of the order with the nearest of the memory's own orders and with its
-    text. A lead is what the memory has before the best of the others: what fits several of them
-    alike seldom means one.
+    text. A lead is what the memory has before the mean of the others, of which missing ones have
+    nothing: what fits all of them alike means none, and two may be needed for the same.
     """
     order = order[:_READ_CHARS]
     rows = []
@@ -58,13 +61,13 @@ def features(
     nearest = [cosine for cosine, _, _ in rows]
     most = [shared for _, _, shared in rows]
     return [
-        (*row, row[0] - _best_other(nearest, at), row[2] - _best_other(most, at))
+        (*row, row[0] - _mean_of_others(nearest, at), row[2] - _mean_of_others(most, at))
         for at, row in enumerate(rows)
     ]
 
 
-def _best_other(values: Sequence[float], at: int) -> float:
-    return max((*values[:at], *values[at + 1 :]), default=0.0)
+def _mean_of_others(values: Sequence[float], at: int) -> float:
+    return (sum(values) - values[at]) / MOST_OTHERS
 
 
 @cache

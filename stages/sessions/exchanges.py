@@ -64,7 +64,8 @@ class ExchangeReader:
     ``agent`` says that a sub-agent is read: what stands there as the user's words is what another
     model told it, so its conclusion alone counts. ``relative`` makes a path relative to the
     project, or "" where it lies elsewhere; ``clean`` redacts. ``own`` gives what a person or a
-    model wrote of a text: "" for nothing, ``UNREAD`` for what is private.
+    model wrote of a text: "" for nothing, ``UNREAD`` for what is private. ``is_forgotten`` says
+    that what it begins with may go on with what was forgotten.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class ExchangeReader:
         own: Callable[[str], str],
         relative: Callable[[str], str],
         agent: bool = False,
+        is_forgotten: bool = False,
     ) -> None:
         self._session = session
         self._clean = clean
@@ -84,7 +86,7 @@ class ExchangeReader:
         # The user's words that the exchange began with, whether a part of it was forgotten, and
         # what was changed since.
         self._opened = ""
-        self._is_forgotten = False
+        self._is_forgotten = is_forgotten
         self._files: tuple[str, ...] = ()
         self._said: dict[str, Utterance] = {}
 
@@ -111,6 +113,10 @@ class ExchangeReader:
             if not (is_forgotten or self._is_forgotten):
                 kept.append(message)
         return kept
+
+    def forget(self) -> None:
+        """Say nothing of the exchange that goes on, nor of what was not taken yet."""
+        self._said, self._is_forgotten = {}, True
 
     def take(self) -> tuple[Utterance, ...]:
         """What was said since the last call, in order.

@@ -241,6 +241,14 @@ def test_an_order_brings_what_says_that_such_work_needs_it(house):
     ):
         assert needed not in house.context(harmless, session), harmless
 
+    also = "Finance signs off whatever pays money back, through the ledger team"
+    other = capture(house, text=also, namespace="decisions", triggers=[{"order": orders[0]}])
+    both = house.context(order, "both")
+    assert needed in both
+    assert also in both, "two may be needed for the same order"
+    house.ask("expire", other["id"])
+    assert also not in house.context(order, "expired")
+
     house.run("daemon", "restart")
     assert needed in house.context(order, "restarted")
     house.run("forget", kept["id"], "--yes")

@@ -300,6 +300,11 @@ def test_while_one_that_is_late_starts_no_other_is_started_and_no_action_waits(w
     assert took("PostToolUse") >= 0.7
 
 
+def test_the_daemon_is_told_the_home_that_the_hook_found():
+    env = starter.daemon_environment({b"HOME": b"h", b"SUBCOG_HOME": b"s"}, b"/work")
+    assert env == {b"HOME": b"/work/h", b"SUBCOG_HOME": b"/work/s"}
+
+
 def test_how_a_daemon_ended_is_heard_where_whoever_started_the_hook_ignores_it(workshop):
     refusing = workshop.launcher(workshop.root / "refusing", OTHER_FAILS)
     ignore = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"

@@ -40,6 +40,9 @@ class FakeConversations:
     def __init__(self):
         self.kept = []
 
+    async def was_forgotten(self, event):
+        return False
+
     async def forgotten(self, event):
         return lambda message: False
 

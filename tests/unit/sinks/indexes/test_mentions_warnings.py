@@ -67,10 +67,10 @@ def test_who_shares_the_rarest_keys_comes_first_with_how_much():
     assert index.sharing(["refund"], [PROJECT], among="order")[0][0] == make_memory(4).id
 
 
-def test_of_many_that_share_a_key_eight_come_the_newest_first():
+def test_of_many_that_share_a_key_sixteen_come_the_newest_first():
     index = made(*(make_memory(number, "add") for number in range(40)))
     shared = index.sharing(["add"], [PROJECT], among="order")
-    assert [id_ for id_, _ in shared] == [make_memory(n).id for n in range(39, 31, -1)]
+    assert [id_ for id_, _ in shared] == [make_memory(n).id for n in range(39, 23, -1)]
 
 
 def test_where_there_are_thousands_a_word_weighs_no_more_than_among_sixty():

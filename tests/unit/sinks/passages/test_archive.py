@@ -419,7 +419,7 @@ async def test_of_a_session_that_began_in_a_forgotten_span_nothing_comes_back(tm
         assert await archive.add(said) == 0
         assert await archive.add(talk(IDLE, "other", days_ago=7)) == 4
     async with opened(tmp_path, embedder) as archive:
-        assert archive.has_forgotten([HERE], "s1", said[-1].said_at)
+        assert archive.forgotten.has_all([HERE], "s1", said[-1].said_at)
         assert await archive.add(said) == 0
         assert await archive.allow([HERE]) == 1
         assert await archive.add(said) == 8
@@ -444,8 +444,8 @@ async def test_what_a_project_forgot_under_an_earlier_name_does_not_come_back(
         await archive.add(talk(RETRIES, "s1"))
         whole = await forget(archive) == len(RETRIES)
         assert await archive.add(said, [HERE]) == 0  # what is left is kept under its first name
-        assert archive.has_forgotten([ELSEWHERE, HERE], "s1", said[0].said_at) == whole
-        assert not archive.has_forgotten([ELSEWHERE], "s1", said[0].said_at)
+        assert archive.forgotten.has_all([ELSEWHERE, HERE], "s1", said[0].said_at) == whole
+        assert not archive.forgotten.has_all([ELSEWHERE], "s1", said[0].said_at)
 
 
 async def test_what_was_kept_under_an_earlier_name_is_not_said_anew_under_todays(
@@ -471,8 +471,8 @@ async def test_a_forked_session_does_not_bring_back_what_was_forgotten(tmp_path,
         forked = talk((*RETRIES, more), "s2")
         assert await archive.add(forked) == 1
         assert [p.text for p in await archive.show(HERE, "s2")] == [more[1]]
-        assert archive.has_forgotten([HERE], "s2", forked[2].said_at)
-        assert not archive.has_forgotten([HERE], "s2", forked[4].said_at)
+        assert archive.forgotten.has_all([HERE], "s2", forked[2].said_at)
+        assert not archive.forgotten.has_all([HERE], "s2", forked[4].said_at)
     async with opened(tmp_path, embedder) as archive:
         assert await archive.add(forked) == 0
         assert archive.count == len(RETRIES) - gone + 1

@@ -1,3 +1,5 @@
+import pytest
+
 from subcog.bus.triggers import Trigger
 from subcog.stages.breaches.stated import warning_keys
 from subcog.stages.breaches.triggers import ORDERED, order_keys
@@ -20,8 +22,13 @@ def near(**of):
 def test_the_nearest_of_its_orders_and_its_text_count_and_the_lead_before_others():
     found = [(memory(1, "refund one", "route"), 4.0), (memory(2, "route"), 3.0)]
     first, second = features(ORDER, found, near(refund=0.8, route=0.5, text=0.3))
-    assert first == (0.8, 0.3, 4.0, 0.8 - 0.5, 1.0)
-    assert second == (0.5, 0.3, 3.0, 0.5 - 0.8, -1.0)
+    assert first == pytest.approx((0.8, 0.3, 4.0, 0.8 - 0.5 / 7, 4.0 - 3.0 / 7))
+    assert second == pytest.approx((0.5, 0.3, 3.0, 0.5 - 0.8 / 7, 3.0 - 4.0 / 7))
+
+
+def test_two_that_are_needed_for_the_same_order_both_come():
+    found = [(memory(n, "refund"), 9.0) for n in range(2)]
+    assert len(needed_for(ORDER, found, near(refund=0.9, text=0.2))) == 2
 
 
 def test_only_what_is_likely_comes_best_first():

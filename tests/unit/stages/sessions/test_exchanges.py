@@ -78,6 +78,15 @@ def test_of_an_exchange_in_which_something_was_forgotten_nothing_is_said():
         assert len(kept) == (3 if gone == 4_000 else 4)
 
 
+def test_what_goes_on_with_what_was_forgotten_is_not_said():
+    one = reader(is_forgotten=True)
+    one.read(TALK[2:])
+    assert texts(one.take()) == SAID[2:]
+    one.forget()
+    one.read([said("assistant", "It is seven.", 6_000)])
+    assert one.take() == ()
+
+
 @pytest.mark.parametrize("cuts", [(1,), (2,), (3,), (1, 2, 3, 4)])
 def test_however_it_is_cut_into_slices_the_same_ids_come_out(cuts):
     whole, parts = reader(), reader()
