@@ -346,10 +346,14 @@ class MemoryForgotten(Event, frozen=True, kw_only=True, tag="memory.forgotten"):
 
 
 class ForgetRequested(Event, frozen=True, kw_only=True, tag="forget.requested"):
-    """Somebody wants a memory deleted for good, if it is in one of ``scopes``."""
+    """Somebody wants a memory deleted for good, if it is in one of ``scopes``.
+
+    And if ``version`` is its present one, where that is given.
+    """
 
     id: str
     scopes: tuple[Scope, ...]
+    version: int | None = None
 
 
 class ForgetSettled(Event, frozen=True, kw_only=True, tag="forget.settled"):

@@ -198,12 +198,14 @@ class CaptureResult(Result, frozen=True, kw_only=True):
 class Undone(Result, frozen=True, kw_only=True):
     """A change of the memory ``id`` that was taken back: ``what`` names the call.
 
-    ``now`` is its id from now on: a forgotten memory comes back under another one.
+    ``now`` is its id from now on: a forgotten memory comes back under another one. ``kept`` is the
+    memory that superseded it, where that was said again or changed since; else it is forgotten.
     """
 
     id: str
     what: str
     now: str
+    kept: str | UnsetType = UNSET
 
 
 class NotUndone(Result, frozen=True, kw_only=True):

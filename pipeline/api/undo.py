@@ -167,12 +167,12 @@ class UndoCalls:
                 errors.append((each, late))
                 continue
             try:
-                now = await self._take_back(each, place)
+                taken_back = await self._take_back(each, place)
             except FAILURES as error:
                 errors.append((each, error))
                 continue
             self._journal.remove(each)
-            undone.append(Undone(id=each.before.id, what=each.what, now=now))
+            undone.append(taken_back)
         if not undone:
             raise errors[0][1]
         return UndoResult(
@@ -183,22 +183,39 @@ class UndoCalls:
             ),
         )
 
-    async def _take_back(self, change: Change, place: Place) -> str:
-        """Take one change back; the id that its memory has from now on."""
+    async def _take_back(self, change: Change, place: Place) -> Undone:
         memory = change.before
+        done = Undone(id=memory.id, what=change.what, now=memory.id)
         if change.is_final:
             raise CallRefused(f"{memory.id} was erased from the disk: that cannot be undone")
         if change.what == "forget":
-            return await self._keep_again(memory, place)
+            return replace(done, now=await self._keep_again(memory, place))
         if change.what in {"keep", "bury"}:
             uses = (await self._app.archive.get()).uses
             await uses.retract(memory.id, change.at)
-            return memory.id
-        if change.made:
-            event = ForgetRequested(trace=self._app.new_id(), id=change.made, scopes=place.readable)
-            await self._app.bus.request(event, ForgetSettled, within_s=_CHANGE_S)
+            return done
+        if change.made and not await self._forget_made(change.made, place):
+            done = replace(done, kept=change.made)
         await self._put_back(memory, place)
-        return memory.id
+        return done
+
+    async def _forget_made(self, made: str, place: Place) -> bool:
+        """Forget the memory that came with a change; False where it is kept.
+
+        It is where it was said again or changed since: somebody was told that this is kept.
+        """
+        history = await (await self._app.archive.get()).store.history(made, place.readable)
+        if not history:
+            return True
+        if not _is_as_made(history):
+            return False
+        event = ForgetRequested(
+            trace=self._app.new_id(),
+            id=made,
+            scopes=place.readable,
+            version=history[-1].version,
+        )
+        return (await self._app.bus.request(event, ForgetSettled, within_s=_CHANGE_S)).found
 
     async def _keep_again(self, memory: Memory, place: Place) -> str:
         request = CaptureRequested(
@@ -270,3 +287,16 @@ class UndoCalls:
         settled = await self._app.bus.request(event, ChangeSettled, within_s=_CHANGE_S)
         if settled.memory is None:
             raise CallRefused(settled.reason or f"{settled.missing} is not there any more")
+
+
+def _is_as_made(history: Sequence[Memory]) -> bool:
+    """Whether the last version has no more than the first, but for what is noted unasked."""
+    first, last = history[0], history[-1]
+    return last == replace(
+        first,
+        version=last.version,
+        updated_at=last.updated_at,
+        provenance=last.provenance,
+        anchors=last.anchors,
+        contradicts=last.contradicts,
+    )

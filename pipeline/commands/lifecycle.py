@@ -338,6 +338,8 @@ def undo_command(ids: tuple[str, ...]) -> None:
         for one in answer.undone:
             back = f", now {one.now}" if one.now != one.id else ""
             click.echo(f"undone: {one.what} {one.id}{back}")
+            if one.kept is not UNSET:
+                click.echo(f"  {one.kept} is kept as well: it was said again or changed since")
         for failed in answer.failed:
             click.echo(f"not undone: {failed.what} {failed.id}: {failed.reason}", err=True)
     if answer.failed:

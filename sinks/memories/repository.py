@@ -363,7 +363,7 @@ class Archive:
     async def forget(self, event: ForgetRequested) -> tuple[Event, ...]:
         async with self.lifecycle.write_lock:
             memory = await self.lifecycle.find(event.id, event.scopes)
-            if memory is None:
+            if memory is None or event.version not in {None, memory.version}:
                 return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
             await self.mentions.forget_keys(event.id)
             with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back

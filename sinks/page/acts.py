@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -143,7 +143,10 @@ def _taken_back(undone: Sequence[Undone]) -> str:
         return "nothing was undone"
     if all(one.what == "forget" for one in undone):
         return f"{_count(len(undone))} {'is' if len(undone) == 1 else 'are'} back"
-    return f"undone: {undone[0].what if len(undone) == 1 else _count(len(undone))}"
+    told = f"undone: {undone[0].what if len(undone) == 1 else _count(len(undone))}"
+    if any(one.kept is not UNSET for one in undone):
+        told += "; what was said again or changed since is kept as well"
+    return told
 
 
 def _count(memories: int) -> str:

@@ -75,6 +75,33 @@ def test_superseding_by_the_same_words_in_another_case_updates_and_says_so(house
     assert (undone["what"], house.ask("get", old)["content"]) == ("update", BCRYPT)
 
 
+def test_undoing_a_supersession_keeps_what_was_captured_again_or_changed_meanwhile(house, old):
+    new = house.ask("supersede", old, "--text", ARGON)["id"]
+    again = house.capture(ARGON, "--namespace", "decisions")
+    assert (again["outcome"], again["id"]) == ("merged", new)
+
+    [undone] = house.ask("undo")["undone"]
+
+    assert (undone["id"], undone["kept"]) == (old, new)
+    assert {memory["id"] for memory in house.ask("list")["memories"]} == {old, new}
+    assert house.ask("get", old)["superseded_by"] is None
+    assert house.ask("get", new)["supersedes"] is None
+
+    newer = house.ask("supersede", new, "--text", "Keycloak keeps the passwords")["id"]
+    house.ask("update", newer, "--tags", "sso")
+    said = house.run("undo", new).stdout
+    assert f"{newer} is kept as well: it was said again or changed since" in said
+    assert house.ask("get", newer)["tags"] == ["sso"]
+
+
+def test_undoing_a_supersession_forgets_what_came_with_it(house, old):
+    new = house.ask("supersede", old, "--text", ARGON)["id"]
+    [undone] = house.ask("undo")["undone"]
+    assert undone == {"id": old, "what": "supersede", "now": old}
+    assert found(house) == [old]
+    assert "no memory" in refused(house, "get", new)
+
+
 def test_an_update_is_a_new_version_and_its_text_is_redacted(house, old):
     answer = house.ask("update", old, f"Keycloak has it, token {TOKEN}", "--tags", "sso, auth")
     assert (answer["version"], answer["tags"]) == (2, ["sso", "auth"])

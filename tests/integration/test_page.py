@@ -857,6 +857,10 @@ def test_an_act_is_held_to_what_the_command_line_takes(house, raw):
     assert act(do="forget", ids=[one, one])[1]["told"] == "1 memory forgotten"
     assert act(do="undo", ids=[one])[1]["told"] == "1 memory is back"
     assert "was forgotten" in act(do="keep", ids=[one])[1]["error"]
+    two = kept(house, "The seal rests on the jetty")
+    assert act(do="supersede", ids=[two], text="The seal rests on the raft")[0] == 200
+    kept(house, "The seal rests on the raft")
+    assert "changed since is kept as well" in act(do="undo", ids=[two])[1]["told"]
     much = '{"do":"undo","ids":["' + "x" * 4_100_000 + '"]}'
     refused = json.loads(raw.send("POST", f"{raw.path}act", much)[2])["error"]
     assert refused == "that is more than 4,000,000 bytes"

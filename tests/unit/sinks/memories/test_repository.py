@@ -67,6 +67,17 @@ async def test_forgetting_takes_a_memory_out_of_search_topics_and_store(bench):
     assert await bench.archive.store.history(kept.id, [HERE]) == ()
 
 
+async def test_what_changed_since_it_was_read_is_not_forgotten(bench):
+    read = (await bench.keep(TEXT)).memory
+    event = ForgetRequested(trace="t", id=read.id, scopes=(HERE,), version=read.version)
+    now = (await bench.keep(TEXT)).memory
+    assert (now.id, now.version) == (read.id, 2)
+    assert not (await bench.publish(await bench.archive.forget(event))).found
+    assert await bench.find("quartzite") == [read.id]
+    event = replace(event, version=now.version)
+    assert (await bench.publish(await bench.archive.forget(event))).found
+
+
 async def test_without_an_index_what_is_stored_and_forgotten_is_counted(tmp_path):
     clock = FakeClock()
     archive = make_archive(tmp_path, clock)
