@@ -380,9 +380,10 @@ class CopyResult(Result, frozen=True, kw_only=True):
 
 
 class CopiesResult(Result, frozen=True, kw_only=True):
-    """``copies``."""
+    """``copies``; ``unread`` says why there may be others, where that is so."""
 
     copies: tuple[CopyResult, ...]
+    unread: str | UnsetType = UNSET
 
 
 class RemovedCopies(Result, frozen=True, kw_only=True):
@@ -402,7 +403,8 @@ class ForgetResult(Result, frozen=True, kw_only=True):
     """``forget``. ``team`` is the team that is asked, with the next sync, to delete it too.
 
     ``author`` is there where a colleague wrote it: the team's setting says who may delete it there.
-    ``cleaned``, ``removed`` (files) and ``left`` are there where copies were to be rewritten.
+    ``cleaned``, ``removed`` (files) and ``left`` are there where copies were to be rewritten;
+    ``unread``, where other copies may hold it: it says why they are not known.
     """
 
     id: str
@@ -413,6 +415,7 @@ class ForgetResult(Result, frozen=True, kw_only=True):
     removed: tuple[str, ...] | UnsetType = UNSET
     left: tuple[LeftCopy, ...] | UnsetType = UNSET
     copies: tuple[CopyResult, ...]
+    unread: str | UnsetType = UNSET
 
 
 class ExportPage(Result, frozen=True, kw_only=True):

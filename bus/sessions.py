@@ -179,12 +179,14 @@ class ForgetSessionsResult(Result, frozen=True, kw_only=True):
     """``sessions forget``: how much is gone, and the copies that may still hold it.
 
     ``memories`` are those that were captured from these sessions without being asked for.
+    ``unread`` says why there may be other copies, where that is so.
     """
 
     sessions: int
     passages: int
     memories: int
     copies: tuple[CopyResult, ...]
+    unread: str | UnsetType = UNSET
 
 
 class AllowedResult(Result, frozen=True, kw_only=True):

@@ -53,7 +53,7 @@ from .params import (
     find_session,
     not_found,
 )
-from .transfer import copy_answer, find_copies
+from .transfer import copy_answer, look_for_copies
 from .undo import Journal, What
 from .uses import uses_of
 
@@ -310,7 +310,10 @@ class MemoryCalls:
             ) from None
 
     async def forget(self, params: ForgetParams, place: Place) -> ForgetResult:
-        """Delete a memory; ``copies`` are the files that may still hold it."""
+        """Delete a memory; ``copies`` are the files that may still hold it.
+
+        What was deleted is told as deleted, whatever becomes of the copies.
+        """
         memory_id = await self._id(params.id, place)
         archive = await self._app.archive.get()
         history = await archive.store.history(memory_id, place.readable)
@@ -325,7 +328,7 @@ class MemoryCalls:
         if is_final:
             await self._compact(memory_id)
         since = min(memory.created_at for memory in history)
-        copies = await find_copies(self._app)
+        copies, unread = await look_for_copies(self._app)
         holding = [copy for copy in copies if copy.may_hold(since)]
         team = await self._team_of(history[0].scope)
         author = author_name(history[0].provenance.author) if team else ""
@@ -335,6 +338,7 @@ class MemoryCalls:
             team=team,
             author=author or UNSET,
             copies=tuple(map(copy_answer, holding)),
+            unread=unread or UNSET,
         )
         if not params.everywhere:
             return answer

@@ -43,7 +43,7 @@ from .params import (
     Table,
     find_session,
 )
-from .transfer import copy_answer, find_copies
+from .transfer import copy_answer, look_for_copies
 
 if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive
@@ -171,11 +171,13 @@ class SessionCalls:
         memories = await self._forget_captured(gone, place.own)
         if params.now:
             await (await self._app.archive.get()).compact()
+        copies, unread = await self._copies(gone)
         return ForgetSessionsResult(
             sessions=len(gone),
             passages=passages,
             memories=memories,
-            copies=await self._copies(gone),
+            copies=copies,
+            unread=unread or msgspec.UNSET,
         )
 
     async def allow(self, params: AllowSessionsParams, place: Place) -> AllowedResult:
@@ -207,13 +209,16 @@ class SessionCalls:
         settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
         return settled.found
 
-    async def _copies(self, gone: Sequence[SessionInfo]) -> tuple[CopyResult, ...]:
-        """The copies of the database that may still hold one of these sessions."""
+    async def _copies(self, gone: Sequence[SessionInfo]) -> tuple[tuple[CopyResult, ...], str]:
+        """The copies of the database that may still hold one of these sessions.
+
+        And why that may not be all; "" where it is.
+        """
         if not gone:
-            return ()
+            return (), ""
         since = min(info.began_at for info in gone)
-        found = await find_copies(self._app)
-        return tuple(copy_answer(copy) for copy in found if copy.may_hold(since))
+        found, unread = await look_for_copies(self._app)
+        return tuple(copy_answer(copy) for copy in found if copy.may_hold(since)), unread
 
     async def _archive(self) -> PassageArchive:
         with anyio.fail_after(QUERY_S):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
@@ -128,11 +129,13 @@ class TransferCalls:
 
     async def copies(self, params: NoParams, place: Place) -> CopiesResult:
         """The copies of the database that subcog keeps or has made."""
-        return CopiesResult(copies=tuple(map(copy_answer, await find_copies(self._app))))
+        copies, unread = await look_for_copies(self._app)
+        return CopiesResult(copies=tuple(map(copy_answer, copies)), unread=unread or UNSET)
 
     async def remove_copies(self, params: FilesParams, place: Place) -> RemovedCopies:
         """Delete copies by their names, all of them or none."""
-        known = {str(copy.file): copy for copy in await find_copies(self._app)}
+        copies, _ = await look_for_copies(self._app)
+        known = {str(copy.file): copy for copy in copies}
         if strangers := [file for file in params.files if file not in known]:
             raise CallRefused(f"{strangers[0]} is no copy that subcog keeps or has made")
         chosen = [known[file] for file in params.files]
@@ -379,11 +382,25 @@ def _move(source: Path, target: Path) -> None:
         source.replace(target)
 
 
-async def find_copies(app: App) -> Sequence[Copy]:
-    """The copies of the database that subcog keeps or has made."""
+async def look_for_copies(app: App) -> tuple[Sequence[Copy], str]:
+    """The copies of the database that subcog keeps or has made, and why that may not be all.
+
+    The reason is for the user; "" where all are found.
+    """
+    return await anyio.to_thread.run_sync(_look_for_copies, app.paths.database)
+
+
+def _look_for_copies(database: Path) -> tuple[Sequence[Copy], str]:
     from ...sinks.repair import kept_copies
 
-    return await anyio.to_thread.run_sync(kept_copies.find_copies, app.paths.database)
+    try:
+        unread = ", ".join(map(str, kept_copies.unread_lists(database)))
+        copies = kept_copies.find_copies(database)
+    except OSError as error:
+        return (), f"the copies of the database could not be looked at ({error.strerror})"
+    if unread:
+        return copies, f"backups could not be looked at that are named in {unread} alone"
+    return copies, ""
 
 
 def copy_answer(copy: Copy) -> CopyResult:

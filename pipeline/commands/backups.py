@@ -22,6 +22,7 @@ from .shared import (
     printed_as_json,
     show,
     somebody_is_there,
+    tell_unread,
 )
 
 
@@ -151,11 +152,14 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
     whole copies.
     """
     with daemon() as client:
-        copies = client.call("copies", CopiesResult).copies
+        found = client.call("copies", CopiesResult)
+        copies = found.copies
         every = [copy.file for copy in copies]
         files = every if remove_all else [str(file.absolute()) for file in removed]
         if not files:
-            show({"copies": copies}, _listed(copies))
+            show(found, _listed(copies))
+            if not is_json():
+                tell_unread(found.unread)
             return
         if strangers := [file for file in files if file not in every]:
             raise click.UsageError(f"{strangers[0]} is no copy that subcog keeps or has made")

@@ -49,6 +49,7 @@ from .shared import (
     show,
     span,
     standard_input,
+    tell_unread,
 )
 
 MAX_TOPICS = 100_000
@@ -290,7 +291,7 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
     printed_as_json(told[0] if len(memory_ids) == 1 else told)
     if failure is not None:
         fail_midway(failure)
-    if any(answer.left for answer in answers):
+    if any(answer.left or (everywhere and answer.unread) for answer in answers):
         sys.exit(1)
 
 
@@ -332,6 +333,7 @@ def _show_forgotten(answer: ForgetResult) -> None:
             click.echo(f"  {done}: {file}")
     for left in answer.left if answer.left is not UNSET else ():
         click.echo(f"subcog: {left.file} may still contain it: {left.why}", err=True)
+    tell_unread(answer.unread)
     if answer.copies and answer.left is UNSET:
         for copy in answer.copies:
             click.echo(f"  may still contain it: {copy.file} ({copy.kind})")

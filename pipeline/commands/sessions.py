@@ -48,6 +48,7 @@ from .shared import (
     project_folder,
     shorten,
     span,
+    tell_unread,
 )
 
 _SHOWN_LINES = 6
@@ -158,6 +159,7 @@ def forget_sessions(
         )
     for copy in answer.copies:
         click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
+    tell_unread(answer.unread)
 
 
 def _meant(params: dict[str, object], since: str | None, until: str | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 import msgspec
+from msgspec import UnsetType
 
 from ...bus.triggers import KINDS, MOST_TRIGGERS, Trigger, check_triggers
 from ...bus.values import MOST_QUESTIONS
@@ -294,6 +295,12 @@ def show(answer: object, lines: Iterable[str]) -> None:
     if not printed_as_json(answer):
         for line in lines:
             click.echo(line)
+
+
+def tell_unread(unread: str | UnsetType) -> None:
+    """Say why there may be copies of the database that are not known, if that is so."""
+    if unread:
+        click.echo(f"subcog: {unread}", err=True)
 
 
 def fail_midway(failure: Failure) -> NoReturn:

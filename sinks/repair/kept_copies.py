@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
-from ..files import replace_file
+from ..files import free_name, replace_file
 from ..passages import table as passages
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
@@ -77,16 +77,25 @@ def find_copies(database: Path) -> tuple[Copy, ...]:
 def damage_seen(database: Path) -> tuple[str, ...]:
     """A sentence for each file that was set aside since it was damaged, oldest first.
 
-    And for each note of memories that are missing without such a file.
+    And for each note of memories that are missing without such a file, and each list of backups
+    that cannot be read.
     """
-    copies = [copy for copy in find_copies(database) if copy.kind.startswith("damaged")]
+    beside = sorted(_beside(database), key=lambda copy: (copy.at, copy.file))
+    copies = [copy for copy in beside if copy.kind.startswith("damaged")]
     damaged = tuple(
         f"a {copy.kind} was found on {copy.at:%Y-%m-%d at %H:%M} UTC, and {_LOST[copy.kind]}. It "
         f"is kept as {copy.file}; `subcog restore latest` brings back the newest backup, and "
         f"`subcog copies --remove {copy.file}` ends this notice once nothing is missing"
         for copy in copies
     )
-    return damaged + tuple(_lost_logs(database))
+    return damaged + tuple(_lost_logs(database)) + tuple(map(_unread, unread_lists(database)))
+
+
+def _unread(file: Path) -> str:
+    return (
+        f"the list of the backups {file} cannot be read: those that are named in it alone are not "
+        f"known, and may still hold what was forgotten. Deleting {file} ends this notice"
+    )
 
 
 def _lost_logs(database: Path) -> Iterator[str]:
@@ -116,17 +125,38 @@ def remove_copy(copy: Copy) -> None:
 
 
 def note_backup(database: Path, backup: Path) -> None:
-    """Remember that ``backup`` was made, so that ``find_copies`` finds it."""
-    noted = [*_noted(database), str(backup.absolute())]
+    """Remember that ``backup`` was made, so that ``find_copies`` finds it.
+
+    A list that cannot be read is set aside: where other backups are stands in it alone. Raises
+    ``OSError``.
+    """
+    file, earlier = backup_list_of(database), _noted(database)
+    if earlier is None:
+        file.rename(free_name(_damaged_list(file)))
+    noted = [*(earlier or ()), str(backup.absolute())]
     distinct = list(dict.fromkeys(noted))[-_MAX_NOTED:]
-    replace_file(backup_list_of(database), msgspec.json.encode(distinct), durable=True)
+    replace_file(file, msgspec.json.encode(distinct), durable=True)
 
 
-def _noted(database: Path) -> list[str]:
+def unread_lists(database: Path) -> tuple[Path, ...]:
+    """The lists of backups that cannot be read: the present one, and what was set aside of it."""
+    file = backup_list_of(database)
+    aside = sorted(file.parent.glob(f"{_damaged_list(file).name}*"))
+    return (*aside, *((file,) if _noted(database) is None else ()))
+
+
+def _damaged_list(file: Path) -> Path:
+    return file.with_name(f"{file.name}.damaged")
+
+
+def _noted(database: Path) -> list[str] | None:
+    """The paths in the list of backups; None where there is one that cannot be read."""
     try:
         return msgspec.json.decode(backup_list_of(database).read_bytes(), type=list[str])
-    except (FileNotFoundError, msgspec.DecodeError):
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError):  # ValueError: what is no JSON, and what is no UTF-8
+        return None
 
 
 def _beside(database: Path) -> Iterator[Copy]:
@@ -138,7 +168,7 @@ def _beside(database: Path) -> Iterator[Copy]:
 
 
 def _backups(database: Path) -> Iterator[Copy]:
-    for name in _noted(database):
+    for name in _noted(database) or ():
         if copy := _copy(Path(name), "backup"):
             yield copy
 
@@ -148,7 +178,7 @@ def _copy(file: Path, kind: Kind) -> Copy | None:
         seen = file.stat()
         log = wal_of(file)
         size = seen.st_size + (log.stat().st_size if log.exists() else 0)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL, which no file name can have
         return None
     changed_at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
     # A backup is given its date again when something forgotten is taken out of it. A file that is

@@ -98,6 +98,28 @@ def test_a_copy_that_cannot_be_cleaned_is_named_with_the_reason(house):
     assert "damaged" in done.stderr
 
 
+def test_a_list_of_backups_that_cannot_be_read_keeps_nothing_from_being_forgotten(house):
+    kept, other = house.capture(WORDS)["id"], house.capture(OTHERS)["id"]
+    house.ask("backup", str(house.root / "b.duckdb"))
+    listed = house.paths.database.with_name("subcog.duckdb.backups")
+    listed.write_bytes(b'["' + bytes(house.root) + b'/\xff.duckdb"]')
+
+    done = house.run("forget", kept, "--everywhere", "--yes")
+
+    assert done.returncode == 1
+    assert f"forgotten: {kept}" in done.stdout
+    assert f"backups could not be looked at that are named in {listed} alone" in done.stderr
+    assert house.run("get", kept).returncode == 1
+    plain = house.ask("forget", other)
+    assert (plain["forgotten"], str(listed) in plain["unread"]) == (True, True)
+    assert house.ask("copies")["copies"] == []
+    assert str(listed) in house.run("copies").stderr
+    assert str(listed) in str(house.ask("status")["damage"])
+    house.ask("backup", str(house.root / "c.duckdb"))
+    assert [Path(one["file"]).name for one in house.ask("copies")["copies"]] == ["c.duckdb"]
+    assert "damaged" in house.ask("copies")["unread"]
+
+
 def test_copies_are_not_asked_about_for_a_memory_that_is_not_there(house):
     house.ask("backup", str(house.root / "asked.duckdb"))
     done = house.run("forget", "mem_nowhere", "--everywhere")

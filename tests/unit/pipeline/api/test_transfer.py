@@ -1,6 +1,7 @@
 """Restoring a backup where something goes wrong in the middle, and imports that say odd things."""
 
 from datetime import UTC, datetime
+from errno import EIO
 
 import anyio
 import duckdb
@@ -11,6 +12,7 @@ from subcog.bus.values import Place, Query, Scope
 from subcog.pipeline.api import transfer as backups
 from subcog.pipeline.api.params import ImportParams
 from subcog.pipeline.imports.item import Item
+from subcog.sinks.repair import kept_copies
 from subcog.sinks.store.wal import wal_of
 from subcog.stages.ports import RecallUnavailable
 from tests.apps import opened
@@ -173,6 +175,17 @@ async def test_where_the_copy_has_gone_the_old_database_is_back(tmp_path, monkey
             await backups.restore(app, tmp_path / "b.duckdb")
         assert await contents(app) == ["Fact number 1", "Fact number 2"]
         assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
+
+
+async def test_copies_that_cannot_be_looked_at_are_told_and_fail_nothing(tmp_path, monkeypatch):
+    def fail(database):
+        raise OSError(EIO, "Input/output error")
+
+    monkeypatch.setattr(kept_copies, "find_copies", fail)  # a disk that fails is not to be had
+    async with opened(tmp_path) as app:
+        copies, unread = await backups.look_for_copies(app)
+    assert copies == ()
+    assert unread == "the copies of the database could not be looked at (Input/output error)"
 
 
 async def test_nothing_that_is_imported_comes_from_the_future(tmp_path):

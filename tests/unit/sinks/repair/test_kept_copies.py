@@ -12,9 +12,11 @@ from subcog.sinks.passages.table import forgotten
 from subcog.sinks.repair.kept_copies import (
     Copy,
     clean_copies,
+    damage_seen,
     find_copies,
     note_backup,
     remove_copy,
+    unread_lists,
 )
 from tests.stores import START, FakeClock, make_row, opened
 from tests.teams import ORG, join
@@ -73,9 +75,29 @@ def test_backups_are_found_wherever_they_are_as_long_as_they_are_there(database,
     assert mode == 0o600
 
 
-def test_a_list_of_backups_that_cannot_be_read_is_empty(database):
-    database.with_name("s.duckdb.backups").write_bytes(b"{")
+@pytest.mark.parametrize("damaged", [b"{", b'["/srv/b\xff.duckdb"]', b"[1]"])
+def test_a_list_of_backups_that_cannot_be_read_is_told_and_set_aside(database, tmp_path, damaged):
+    listed, backup = database.with_name("s.duckdb.backups"), tmp_path / "one"
+    listed.write_bytes(damaged)
+    backup.write_bytes(b"x")
+
     assert find_copies(database) == ()
+    assert unread_lists(database) == (listed,)
+    [told] = damage_seen(database)
+    assert str(listed) in told
+    note_backup(database, backup)
+
+    assert kinds(database) == {"one": "backup"}
+    [aside] = unread_lists(database)
+    assert aside.read_bytes() == damaged
+    [told] = damage_seen(database)
+    assert str(aside) in told
+
+
+def test_a_name_in_the_list_that_no_file_can_have_is_passed_over(database):
+    database.with_name("s.duckdb.backups").write_bytes(b'["/srv/b\\u0000.duckdb"]')
+    assert find_copies(database) == ()
+    assert unread_lists(database) == ()
 
 
 def test_a_copy_may_hold_only_what_was_there_when_it_was_made(database, tmp_path):
