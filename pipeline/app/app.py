@@ -325,8 +325,13 @@ class App:
 
     async def build_topics(self) -> None:
         """Note what every memory is about; after ``load``, and in nobody's way."""
-        if (archive := self.archive.loaded) is not None:
+        if (archive := self.archive.loaded) is None:
+            return
+        try:
             await archive.build_topics()
+        except ConnectionError:  # as a restore may close it meanwhile
+            if self.archive.loaded is archive:
+                raise
 
     async def read_warnings(self) -> None:
         """Read what memories warn of that no earlier start has read, slowly; else do nothing."""

@@ -111,6 +111,25 @@ async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypat
         assert restored.memories == 1
 
 
+async def test_what_is_still_being_read_after_a_start_is_no_failure_once_it_is_replaced(
+    tmp_path, monkeypatch
+):
+    async with opened(tmp_path) as app:
+        await capture(app, 1)
+        archive = app.archive.loaded
+        await archive.store.backup(tmp_path / "b.duckdb")
+        load = archive.uses.load
+
+        async def load_after_a_restore():
+            await backups.restore(app, tmp_path / "b.duckdb")
+            await load()
+
+        monkeypatch.setattr(archive.uses, "load", load_after_a_restore)
+        await app.build_topics()
+        assert app.archive.loaded is not archive
+        assert await contents(app) == ["Fact number 1"]
+
+
 async def test_after_a_restore_questions_are_read_as_before(tmp_path):
     async with opened(tmp_path) as app:
         await capture(app, 1)
