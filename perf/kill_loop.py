@@ -247,13 +247,14 @@ def held(loop: Loop) -> None:
 
 
 def deleted(loop: Loop) -> None:
-    """The database and its log are deleted under the daemon while it stores."""
+    """The database and all that lies beside it are deleted under the daemon while it stores."""
     loop.settle()
     loop.house.start()
     with loop.prompts(loop.draws.randint(8, 20)):
         loop.pause(0.3)
         database = loop.house.paths.database
-        for file in (database, database.with_name(database.name + ".wal")):
+        # The database first: what lies beside it may be written as long as that is there.
+        for file in sorted(database.parent.glob(f"{database.name}*")):
             file.unlink(missing_ok=True)
         gone = time.monotonic()
         with loop.prompts(loop.draws.randint(8, 20)):
@@ -310,7 +311,7 @@ def run(root: Path, *, markers: int, kills: int, seed: int, kinds: Sequence[str]
     """Rounds of these ``kinds`` until so many markers were sent and so many daemons killed."""
     house = House(root, installed=True)
     house.env |= DEFAULTS
-    # Where there is a backup, no new database is begun in the place of one that was deleted.
+    # Where anything is left of one, no new database is begun in the place of what was deleted.
     house.env["SUBCOG_BACKUP_ENABLED"] = "false"
     loop = Loop(house, seed)
     try:

@@ -6,9 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from datetime import datetime
-from errno import ENOENT
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ from ...bus.events import Draft, ImportRequested, ImportSettled
 from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
-from ...sinks.files import free_name, private_opener
+from ...sinks.files import private_opener
 from ..app.app import App
 from ..imports.item import Item
 from .params import (
@@ -201,6 +199,8 @@ async def _checked(app: App, backup: Path) -> AsyncIterator[tuple[Path, int]]:
     And how many bytes of the log beside it cannot be read. There is one at a time, since all have
     one name, by which ``doctor`` knows what is left of one.
     """
+    from ...sinks.repair.exchange import discard
+
     async with app.opening:
         await app.archive.wait_until_settled()  # what is being opened cannot be replaced
         copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
@@ -208,28 +208,32 @@ async def _checked(app: App, backup: Path) -> AsyncIterator[tuple[Path, int]]:
             yield copy, await _check(app, copy, backup)
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(_discard, copy)
+                await anyio.to_thread.run_sync(discard, copy)
 
 
 def _copied(backup: Path, database: Path) -> Path:
     """A private copy of ``backup`` beside ``database``, whole on disk, with the log beside it.
 
-    In that is what a daemon that was killed had not written into the file.
+    In that is what a daemon that was killed had not written into the file. What a restore that was
+    killed had set aside is back before anything else.
     """
-    copy = database.with_name(f"{database.name}.restoring")
+    from ...sinks.repair.exchange import discard, finish
+    from ...sinks.store.wal import replacement_of, wal_of
+
+    copy = replacement_of(database)
     try:
         database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        finish(database)
         if database.exists() and backup.exists() and backup.samefile(database):
             raise BadBackup(f"{backup} is the database itself, not a backup of it")
-        _discard(copy)
         size = _copy_file(backup, copy)
-        if _wal(backup).exists():
-            _copy_file(_wal(backup), _wal(copy))
+        if wal_of(backup).exists():
+            _copy_file(wal_of(backup), wal_of(copy))
     except OSError as error:
-        _discard(copy)
+        discard(copy)
         raise BadBackup(f"{backup} cannot be copied ({error.strerror})") from None
     if not size:
-        _discard(copy)
+        discard(copy)
         raise BadBackup(f"{backup} is empty")
     return copy
 
@@ -243,23 +247,6 @@ def _copy_file(source: Path, target: Path) -> int:
         return copy.tell()
 
 
-def _wal(database: Path) -> Path:
-    return database.with_name(f"{database.name}.wal")
-
-
-def _remove(database: Path) -> None:
-    _uncompacted(database).unlink(missing_ok=True)
-    database.unlink(missing_ok=True)
-    _wal(database).unlink(missing_ok=True)
-
-
-def _discard(copy: Path) -> None:
-    """Delete a copy that was made here, and what its opening kept of the log: that is not lost."""
-    _remove(copy)
-    for kept in copy.parent.glob(f"{copy.name}.wal.damaged-*"):
-        kept.unlink(missing_ok=True)
-
-
 async def _check(app: App, copy: Path, backup: Path) -> int:
     """Open the copy as the store would, with all its memories; an older one is migrated.
 
@@ -267,6 +254,7 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
     file, which is taken alone then. Raises ``BadBackup``.
     """
     from ...sinks.store.errors import StoreUnavailable
+    from ...sinks.store.wal import wal_of
 
     store = app.build_store(copy)
     try:
@@ -275,8 +263,8 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
             pass
     except StoreUnavailable as error:
         if error.reason == "other_log":
-            dropped = _wal(copy).stat().st_size
-            _wal(copy).unlink()
+            dropped = wal_of(copy).stat().st_size
+            wal_of(copy).unlink()
             return dropped + await _check(app, copy, backup)
         if error.reason in _NO_BACKUP:
             raise BadBackup(
@@ -291,16 +279,18 @@ async def _check(app: App, copy: Path, backup: Path) -> int:
 
 
 async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> RestoreResult:
+    from ...sinks.repair.exchange import aside_of, exchange
+
     database = app.paths.database
     app.passages.depart()
     before = app.archive.depart()
-    aside = _aside(database, app.clock())
+    aside = aside_of(database, app.clock())
     try:
         if before is not None:
             await before.close()
         # Only now can nothing more be forgotten.
         carried = await _carry_over(app, copy, bring_back)
-        await anyio.to_thread.run_sync(_exchange, copy, database, aside)
+        await anyio.to_thread.run_sync(exchange, database, aside)
         await app.load()
         if (archive := app.archive.loaded) is None:
             raise BadBackup(f"the backup did not come up: {app.archive.problem}")
@@ -338,48 +328,18 @@ async def _carry_over(app: App, copy: Path, bring_back: bool) -> ForgottenSince:
 
 async def _bring_back(app: App, aside: Path) -> None:
     """Load what was there before again, from ``aside`` where it was moved there already."""
+    from ...sinks.repair.exchange import put_back
+
     app.passages.depart()
     if (archive := app.archive.depart()) is not None:
         await archive.close()
     try:
-        await anyio.to_thread.run_sync(_put_back, aside, app.paths.database)
+        await anyio.to_thread.run_sync(put_back, app.paths.database, aside)
     except OSError as error:
         app.archive.fail(f"what was there before lies in {aside} ({error.strerror})")
         return
     await app.load()
     await app.build_topics()
-
-
-def _exchange(copy: Path, database: Path, aside: Path) -> None:
-    """Put ``copy`` where ``database`` is, and that ``aside``."""
-    _move(database, aside)
-    if not copy.exists():  # whoever clears up may have taken it for a leftover
-        raise FileNotFoundError(ENOENT, "the copy of the backup has gone")
-    _move(copy, database)
-    _uncompacted(database).unlink(missing_ok=True)
-    database.with_name(f"{database.name}.tally").unlink(missing_ok=True)  # the former one's
-
-
-def _put_back(aside: Path, database: Path) -> None:
-    if aside.exists():
-        _remove(database)  # and its log, which is not the old one's
-    _move(aside, database)
-
-
-def _uncompacted(database: Path) -> Path:
-    return database.with_name(f"{database.name}.uncompacted")
-
-
-def _aside(database: Path, now: datetime) -> Path:
-    return free_name(database.with_name(f"{database.name}.before-restore-{now:%Y%m%dT%H%M%S}"))
-
-
-def _move(source: Path, target: Path) -> None:
-    """Move a database and its log; nothing happens where there is none."""
-    with suppress(FileNotFoundError):
-        _wal(source).replace(_wal(target))
-    with suppress(FileNotFoundError):
-        source.replace(target)
 
 
 async def look_for_copies(app: App) -> tuple[Sequence[Copy], str]:

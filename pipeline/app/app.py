@@ -103,6 +103,19 @@ def _load_local_classifier() -> LocalClassifier | None:
         return None
 
 
+def _finish_restore(database: Path) -> None:
+    """Put back what a restore had set aside that was killed then. Raises ``OSError``."""
+    from ...sinks.store.wal import replacement_of
+
+    if not replacement_of(database).exists():
+        return
+    from ...sinks.repair.exchange import finish
+
+    if (aside := finish(database)) is not None:
+        told = {"file": str(aside)}
+        _log.warning("a restore was interrupted: the former database was put back", extra=told)
+
+
 def _is_llm_used(settings: Settings) -> bool:
     """Whether these settings may lead to a question to a language model at all."""
     search = settings.search_intent
@@ -349,6 +362,7 @@ class App:
 
         folder = self.settings.embedding.model
         outbox = Outbox()
+        _finish_restore(self.paths.database)
         store = self.build_store(self.paths.database, outbox)
         self.team.attach(Replica(store, outbox, clock=self.clock))
         archive = Archive(

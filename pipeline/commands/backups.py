@@ -103,7 +103,7 @@ def _show_forgotten_since(answer: RestoreResult) -> None:
     if answer.forgotten is None:
         click.echo(
             "subcog: what was forgotten since could not be read from the former database, "
-            "so it is back",
+            "or there is none any more, so it is back",
             err=True,
         )
     elif answer.forgotten or answer.forgotten_passages:

@@ -26,7 +26,7 @@ from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
 from ..store.rows import naive, to_memory
 from ..store.sql import attach
 from ..store.tombstones import Note, Print, add_notes, latest_notes, print_of, wording_of
-from ..store.wal import is_log_damage, wal_of
+from ..store.wal import is_log_damage, loss_of, wal_of
 from ..store.writes import add_tombstones
 from ..team.outbox import Outbox, drop_ids
 from .kept_copies import MEMORY_LIMIT_MB, keeping_date, note_backup, opened
@@ -237,9 +237,9 @@ def read_buried(connection: DuckDBPyConnection) -> Buried:
 
 
 def read_buried_file(database: Path) -> Buried | None:
-    """The same of a file that nobody has open; None where it cannot be read."""
+    """The same of a file that nobody has open; None where it cannot be read, or is lost."""
     if not database.exists():
-        return Buried()
+        return None if loss_of(database) or wal_of(database).exists() else Buried()
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             attach(connection, database, "store", read_only=True)

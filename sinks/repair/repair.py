@@ -16,9 +16,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ..store.errors import StoreUnavailable, unavailable
+from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.wal import loss_of, quarantine_orphan_log, readable_bytes, wal_of
 from .backups import DamagedLog, read_everything
+from .exchange import finish, interrupted
 from .kept_copies import UNFINISHED, opened
 from .rescue import Mended, can_save, log_bytes, rescue
 
@@ -31,8 +32,9 @@ class Problem(Struct, frozen=True, kw_only=True):
     """One finding. ``seen`` says what is wrong and ``mend`` what to do, as sentences for the user.
 
     ``reason`` is that of ``StoreUnavailable``, or ``log`` (the write-ahead log is damaged),
-    ``lost_file`` (there is a log, and no file that it belongs to) or ``leftovers`` (copies that
-    a process left half made). ``repairable`` says whether ``repair`` can repair it.
+    ``lost_file`` (there is a log, and no file that it belongs to), ``interrupted`` (a restore was,
+    between the former file and the new one) or ``leftovers`` (copies that a process left half
+    made). ``repairable`` says whether ``repair`` can repair it.
     """
 
     reason: str
@@ -56,7 +58,8 @@ def repair(database: Path, *, now: datetime) -> tuple[Mended, ...]:
     """
     problems = [problem for problem in diagnose(database) if problem.repairable]
     repairs = [_repair_one(database, problem.reason, now) for problem in problems]
-    if any(one.reason == "read_only" for one in repairs):  # it may have hidden other problems
+    # They may have hidden other problems.
+    if any(one.reason in {"read_only", "interrupted"} for one in repairs):
         repairs += repair(database, now=now)
     return tuple(repairs)
 
@@ -73,6 +76,9 @@ def _problems(database: Path) -> Iterator[Problem]:
         yield _problem_of(
             unavailable("read_only", database), repairable=_may_make_writable(database)
         )
+        return
+    if aside := interrupted(database):
+        yield _interrupted(database, aside)
         return
     if any(True for _ in _unfinished(database)):
         yield Problem(
@@ -129,6 +135,15 @@ def _lost_file(database: Path) -> Problem:
     )
 
 
+def _interrupted(database: Path, aside: Path) -> Problem:
+    return Problem(
+        reason="interrupted",
+        seen=f"a restore was interrupted, and {database} lies in {aside}",
+        mend="the repair puts it back; then restore the backup again",
+        repairable=True,
+    )
+
+
 def _is_write_protected(database: Path) -> bool:
     places = [database.parent, *(p for p in (database, wal_of(database)) if p.exists())]
     return not all(os.access(place, os.R_OK | os.W_OK) for place in places)
@@ -164,6 +179,7 @@ def _torn_bytes(database: Path) -> int:
 def _repair_one(database: Path, reason: str, now: datetime) -> Mended:
     return {
         "read_only": _make_writable,
+        "interrupted": _put_back,
         "leftovers": _delete_unfinished,
         "lost_file": _quarantine_log,
         "log": _cut_log,
@@ -177,6 +193,14 @@ def _make_writable(database: Path, now: datetime) -> Mended:
         search = stat.S_IXUSR if place.is_dir() else 0
         place.chmod(place.stat().st_mode | _OWNER_WRITES | search)
     return Mended(reason="read_only", done=f"{database} is writable again")
+
+
+def _put_back(database: Path, now: datetime) -> Mended:
+    try:
+        aside = finish(database)
+    except OSError as error:
+        raise explain(database, error) from None
+    return Mended(reason="interrupted", done=f"{database} was put back from {aside}")
 
 
 def _delete_unfinished(database: Path, now: datetime) -> Mended:

@@ -72,10 +72,16 @@ def _apart_from_log(database: Path) -> Iterator[Path]:
 
 
 def _backups(database: Path) -> Iterator[Path]:
-    """The user's and subcog's own backups that can be opened, the newest first."""
-    for copy in reversed(find_copies(database)):
-        if copy.kind == "backup" and can_attach(copy.file):
-            yield copy.file
+    """The user's and subcog's own backups that can be opened, the newest first.
+
+    Where the database itself is lost, what restores set aside comes after them.
+    """
+    kinds = ("backup", "before a restore") if loss_of(database) else ("backup",)
+    copies = find_copies(database)
+    for kind in kinds:
+        for copy in reversed(copies):
+            if copy.kind == kind and can_attach(copy.file):
+                yield copy.file
 
 
 def rescue(database: Path, now: datetime) -> Mended:

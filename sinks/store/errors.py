@@ -96,8 +96,8 @@ _MESSAGES = {
         "`subcog restore latest` brings back the backup alone."
     ),
     "missing": (
-        "{path} was deleted or moved away, though backups were made of it. Nothing is begun in its "
-        "place, and nothing stored meanwhile. `subcog doctor --repair` brings back the newest "
+        "{path} was deleted or moved away, and files beside it are left of it. Nothing is begun in "
+        "its place, and nothing stored meanwhile. `subcog doctor --repair` brings back the newest "
         "backup and what the log holds, or begins a new database where there is neither; `subcog "
         "restore latest` brings back the backup alone; or put the file back if you moved it."
     ),

@@ -292,7 +292,7 @@ class Tally:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._file = path, path.with_name(f"{path.name}.tally")
+        self._path, self._file = path, tally_of(path)
         self._count: int | None = None
         self._missing = 0
 
@@ -329,6 +329,11 @@ class Tally:
         # Overwritten where it lies: a full disk then has no more room, and no less, than before.
         with suppress(FileNotFoundError), self._file.open("r+") as note:
             note.write("-")
+
+
+def tally_of(path: Path) -> Path:
+    """Where the ``Tally`` of the database at ``path`` is noted."""
+    return path.with_name(f"{path.name}.tally")
 
 
 def note_lost_log(path: Path, missing: int, now: datetime) -> Path:
@@ -370,18 +375,30 @@ def backup_list_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.backups")
 
 
+def replacement_of(path: Path) -> Path:
+    """The copy of a backup that is to take the place of the database at ``path``, until it does."""
+    return path.with_name(f"{path.name}.restoring")
+
+
 def loss_of(path: Path) -> Loss:
     """What was lost of the database at ``path``; "" for one that is there, or never was.
 
-    ``missing``: there is no file, though backups were made of one. ``emptied``: the file is empty,
-    and was not left so while it was being created.
+    ``missing``: there is no file, though what lies beside it is left of one. ``emptied``: the file
+    is empty, and was not left so while it was being created.
     """
     try:
         is_empty = not path.stat().st_size
     except FileNotFoundError:
-        was_there = backup_list_of(path).exists() and not beginning_of(path).exists()
-        return "missing" if was_there else ""
+        return "missing" if _was_there(path) and not beginning_of(path).exists() else ""
     return "emptied" if is_empty and not beginning_of(path).exists() else ""
+
+
+def _was_there(path: Path) -> bool:
+    """Whether backups were made of a database at ``path``, it was written to, or set aside."""
+    if backup_list_of(path).exists() or tally_of(path).exists():
+        return True
+    patterns = (f"{path.name}.before-restore-*", f"{path.name}.damaged-*")
+    return any(True for pattern in patterns for _ in path.parent.glob(pattern))
 
 
 def make_room(path: Path) -> None:

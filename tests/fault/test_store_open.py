@@ -182,6 +182,18 @@ async def test_nothing_is_begun_in_the_place_of_a_file_of_which_there_are_backup
     assert not path.exists()
 
 
+@pytest.mark.parametrize("left", ["tally", "before-restore-20260101T000000"])
+async def test_nothing_is_begun_in_the_place_of_a_file_of_which_something_is_left(path, left):
+    async with opened(path) as store:
+        await store.put([make_row()])
+    tally = path.with_name(f"{path.name}.tally")
+    tally.rename(path.with_name(f"{path.name}.{left}"))
+    path.unlink()
+
+    assert str(await refusal(path)).startswith(f"{path} was deleted")
+    assert not path.exists()
+
+
 async def test_an_emptied_file_is_no_database_although_a_log_lies_there(path):
     async with opened(path) as store:
         await store.put([make_row(1)])

@@ -235,6 +235,39 @@ async def test_a_missing_file_without_backup_or_log_is_begun_anew_by_the_repair(
         assert await store.put([make_row(1)]) == (True,)
 
 
+async def test_a_missing_file_without_a_backup_is_made_of_what_a_restore_replaced(tmp_path):
+    path, aside = tmp_path / "s.duckdb", tmp_path / "s.duckdb.before-restore-20260101T000000"
+    async with opened(path) as store:
+        await store.put([make_row(1)])
+    path.rename(aside)
+
+    [mended] = await mend(path)
+
+    assert str(aside) in mended.done
+    async with opened(path) as store:
+        assert await store.counts() == {HERE: 1}
+
+
+async def test_what_a_killed_restore_had_set_aside_is_put_back_with_its_log(path):
+    async with opened(path) as store:
+        await store.put([make_row(8_000)])
+        crashed = {file: file.read_bytes() for file in (path, wal_of(path))}
+    path.unlink()
+    aside = path.with_name("s.duckdb.before-restore-20260101T000000")
+    for file, to in ((path, aside), (wal_of(path), wal_of(aside))):
+        to.write_bytes(crashed[file])
+    path.with_name("s.duckdb.restoring").write_bytes(b"a backup")
+    assert reasons(path) == ["interrupted"]
+
+    [mended] = await mend(path)
+
+    assert mended.done == f"{path} was put back from {aside}"
+    assert diagnose(path) == ()
+    assert files(path) == {"s.duckdb", "s.duckdb.wal", "s.duckdb.tally"}
+    async with opened(path) as store:
+        assert len(await store.get([make_row(8_000).memory.id], [HERE])) == 1
+
+
 async def test_an_emptied_file_without_backup_or_log_is_moved_away(tmp_path):
     path = tmp_path / "s.duckdb"
     async with opened(path) as store:

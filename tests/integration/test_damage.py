@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import duckdb
 import pytest
 
 from subcog.sinks.store.wal import wal_of
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from .house import House
 
@@ -108,6 +111,91 @@ def test_a_database_that_was_deleted_is_told_and_not_begun_anew(house, is_runnin
     assert house.ask("status")["memories"] == memories + 1
 
 
+KILLED_IN_RESTORE = """
+import os, signal, sys
+from pathlib import Path
+replace = Path.replace
+def replace_and_be_killed(self, target):
+    replace(self, target)
+    if "before-restore" in str(target) and not str(target).endswith(".wal"):
+        os.kill(os.getpid(), signal.SIGKILL)
+Path.replace = replace_and_be_killed
+from subcog.pipeline.cli.command_line import cli
+cli(["daemon", "run"])
+"""
+
+
+@contextmanager
+def killed_in_restore(house):
+    """A daemon that is killed as soon as a restore has set the database aside."""
+    house.run("daemon", "stop")
+    command = [sys.executable, "-c", KILLED_IN_RESTORE]
+    with subprocess.Popen(command, env=house.env, cwd=house.project) as daemon:
+        try:
+            eventually(lambda: house._is_served({}))
+            eventually(lambda: house.ask("status")["ready"])
+            yield
+            assert daemon.wait(PATIENCE_S) == -signal.SIGKILL
+        finally:
+            daemon.kill()
+    assert not house.paths.database.exists()
+
+
+@pytest.mark.parametrize("then", ["restore", pytest.param("doctor", marks=pytest.mark.slow)])
+def test_what_was_forgotten_stays_so_after_a_restore_that_was_killed(alone, then):
+    gone = alone.capture("The staging database listens on port 6543")["id"]
+    backup = str(alone.root / "b.duckdb")
+    alone.ask("backup", backup)
+    alone.ask("forget", gone)
+    newer = alone.capture("Releases are cut on Tuesdays before noon")["id"]
+    with killed_in_restore(alone):
+        assert alone.run("restore", backup, "--yes").returncode != 0
+
+    if then == "doctor":
+        alone.run("doctor", "--repair")
+        assert alone.ask("get", newer)["id"] == newer
+    answer = alone.ask("restore", backup, "--yes")
+
+    assert answer["forgotten"] == 1
+    assert alone.run("get", gone).returncode == 1
+    assert not list(alone.paths.data.glob("*restoring*"))
+    kept = alone.ask("copies")["copies"]
+    assert [one["kind"] for one in kept if one["file"] == answer["kept_aside"]]
+
+
+def test_a_home_without_a_backup_has_its_memories_after_a_restore_that_was_killed(alone, tmp_path):
+    other = House(tmp_path / "other")
+    other.capture("The pump is serviced in June")
+    other.ask("backup", str(tmp_path / "other.duckdb"))
+    other.close()
+    alone.env["SUBCOG_BACKUP_ENABLED"] = "false"
+    kept = alone.capture("The ledger closes at 17:00")["id"]
+    assert alone.ask("copies")["copies"] == []
+    with killed_in_restore(alone):
+        assert alone.run("restore", str(tmp_path / "other.duckdb"), "--yes").returncode != 0
+
+    assert alone.ask("get", kept)["id"] == kept
+
+
+def test_a_database_that_is_gone_without_a_backup_is_told_and_its_forgotten_unknown(alone):
+    kept = alone.capture("The ledger closes at 17:00")["id"]
+    backup = alone.root / "b.duckdb"
+    alone.ask("backup", str(backup))
+    alone.ask("forget", kept)
+    alone.run("daemon", "stop")
+    for file in (alone.paths.database, alone.paths.database.with_name("subcog.duckdb.backups")):
+        file.unlink()
+
+    alone.start()
+    problem = eventually(lambda: alone.ask("status")["problem"])
+
+    assert f"{alone.paths.database} was deleted or moved away" in problem
+    assert not alone.paths.database.exists()
+    done = alone.run("restore", str(backup), "--yes")
+    assert done.returncode == 0
+    assert "what was forgotten since could not be read" in done.stderr
+
+
 def test_a_socket_that_was_removed_is_made_again(house):
     house.start()
     shutil.rmtree(house.paths.runtime)
@@ -118,7 +206,7 @@ def test_a_socket_that_was_removed_is_made_again(house):
 def test_a_database_that_was_deleted_with_the_list_of_its_backups_is_begun_anew(house):
     house.start()
     house.capture("The queue is drained at midnight")
-    for file in house.paths.data.glob("subcog.duckdb*"):
+    for file in sorted(house.paths.data.glob("subcog.duckdb*")):
         file.unlink()
 
     answer = house.prompt("[remember] The cellar floods in April")

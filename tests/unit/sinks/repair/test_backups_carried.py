@@ -182,3 +182,5 @@ async def test_a_database_that_is_closed_or_missing_or_ruined_is_read_as_far_as_
     assert (set(buried.ids), buried.alive, len(buried.texts)) == ({IDS[1]}, {IDS[2]}, 1)
     path.write_bytes(b"no database")
     assert read_buried_file(path) is None
+    path.unlink()
+    assert read_buried_file(path) is None, "there was one"
