@@ -24,3 +24,9 @@ IDLE = (
     rf"|[\u200c\u200d](?<![{_JOINED}].)(?<![{_SYMBOLS}]\ufe0f.)"
 )
 """A joiner or selector that changes nothing, or another one after one, in a text without HIDDEN."""
+
+PLAIN = {
+    **dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F), " "),
+    **dict.fromkeys((*range(0x2010, 0x2014), 0x2212), "-"),
+}
+"""The space or hyphen that other spaces and hyphens stand for, by their code points."""

@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -42,6 +43,10 @@ IDLE = re.compile(
     r"\u1780-\u1cff\u203c\u2049\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     r"\U00010a00-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff].)"
 )
+PLAIN = {
+    **dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F), " "),
+    **dict.fromkeys((*range(0x2010, 0x2014), 0x2212), "-"),
+}
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 MOST_GIVEN = 32
 GIVEN_AWAY = re.compile(r"(?=[^\d]{0,199}\d)(?=[^A-Za-z]{0,199}[A-Za-z])[^\s\[\]]{8,200}")
@@ -144,11 +149,13 @@ def clean(text: str, rules_file: str) -> str:
     if len(text) > MAX_PROMPT_CHARS:
         raise NotKept("the text is too long to be set aside")
     text = without_private(visible(text))
+    plain = text if text.isascii() else unicodedata.normalize("NFC", text).translate(PLAIN)
     try:
-        rules = read_rules(rules_file, text)
+        rules = read_rules(rules_file, plain)
     except (ImportError, OSError, ValueError, KeyError, TypeError, AttributeError, re.error):
         raise NotKept("the rules that take secrets out of a text cannot be read") from None
-    return scrub(text, rules)
+    scrubbed = scrub(plain, rules)
+    return text if scrubbed == plain else scrubbed
 
 
 def visible(text: str) -> str:

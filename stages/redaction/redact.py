@@ -14,6 +14,7 @@ settings choose is how it is shown and told that something was taken out, never 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, Sto
 from ...bus.signals import emit, redacted
 from ...bus.triggers import Trigger
 from ...bus.values import MAX_QUESTION_CHARS, CleanText, Kept, Memory, Provenance
+from ...config.characters import PLAIN
 from ...config.patterns import regex
 from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
@@ -119,7 +121,7 @@ class Redactor:
         if not text:
             return _NOTHING, Counter()
         known = KnownSecrets() if known is None else known
-        seen = visible(text)
+        seen = _composed(visible(text))
         public = strip_private(seen)
         names = [PRIVATE] if public != seen else []
         parts: list[str] = []
@@ -157,7 +159,14 @@ class Redactor:
         return [*pieces, text[end:]]
 
 
+def _composed(text: str) -> str:
+    """``text`` with each letter and its accents as one character, as the rules have them."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def _spans(text: str, rules: Rules) -> list[Span]:
+    if not text.isascii():  # each character stays where it is
+        text = text.translate(PLAIN)
     found = rules.spans(text) + spans_of_views(text, rules)
     return _merged([*found, *spans_over_breaks(text, found, rules)])
 

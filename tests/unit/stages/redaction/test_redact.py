@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from msgspec.structs import replace
 
@@ -5,9 +7,11 @@ from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled,
 from subcog.bus.signals import redacted
 from subcog.bus.triggers import Trigger
 from subcog.bus.values import Kept, Provenance, Scope
+from subcog.config.characters import PLAIN
+from subcog.hooks import spool
 from subcog.stages.redaction.admit import detect
 from subcog.stages.redaction.redact import Redactor, redact, release, with_warning
-from subcog.stages.redaction.rules import BadRule, Rule
+from subcog.stages.redaction.rules import RULES_FILE, BadRule, Rule
 from subcog.stages.redaction.values import MOST, KnownSecrets
 from tests.emissions import emitted
 from tests.fakes import make_memory
@@ -88,6 +92,29 @@ def test_private_spans_go_first_and_leave_nothing():
 
 def test_an_invisible_character_hides_no_secret():
     assert TOKEN[:10] not in REDACTOR.redact(f"{TOKEN[:9]}\u200b\x1b[0m{TOKEN[9:]}").text
+
+
+ODD = (
+    "Le mot de passe\u00a0: hunterZ99x pour le serveur",
+    "password\u202f: hunterZ99x of the gateway",
+    "IBAN DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000",
+    "card 4111\u20111111\u20111111\u20111111",
+    "La contrasen\u0303a del servidor es hunterZ99x",
+    "lo\u0308senord: hunterZ99x",
+    "\u1107\u1175\u1106\u1175\u11af\u1107\u1165\u11ab\u1112\u1169: hunterZ99x",
+)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_no_other_space_hyphen_or_composed_letter_hides_a_secret(text):
+    plain = unicodedata.normalize("NFC", text).translate(PLAIN)
+    assert spool.PLAIN == PLAIN
+    named = REDACTOR.redact(plain).redactions
+    assert named
+    assert REDACTOR.redact(text).redactions == named
+    set_aside = spool.clean(text, str(RULES_FILE))
+    assert "hunterZ99x" not in set_aside
+    assert "3704" not in set_aside
 
 
 @pytest.mark.parametrize(
