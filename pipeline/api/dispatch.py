@@ -67,7 +67,7 @@ class Calls:
         self._app = app
         self._entrance = entrance
         self._status = status
-        self._questions = Questions(app.archive)
+        self._questions = Questions(app.archive, app.settings.store.memory_limit_mb)
         journal = Journal(app.clock)
         self._table: Table = {
             "capture": (CaptureParams, self.capture),

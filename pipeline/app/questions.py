@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 LIMIT_S = 5.0
 """So long a question may take, and so long it waits for the one before it."""
 
+MARGIN_MB = 256
+"""So much memory a question may take beside what DuckDB may, before it is interrupted."""
+
 EXAMPLE = (
     "subcog sql --text 'how do we deploy' 'SELECT id, score, content "
     "FROM memory_bm25($terms) JOIN memories USING (id) ORDER BY score DESC LIMIT 5'"
 )
 _JSON_INTEGER = 2**63
+_LARGE_MB = 64  # what a question leaves behind beyond that is given back at once
 
 
 class QuestionTooSlow(ValueError):
@@ -49,10 +53,14 @@ class QuestionTooLarge(ValueError):
 
 
 class Questions:
-    """Answers questions as soon as the store can be read, indexes or not."""
+    """Answers questions as soon as the store can be read, indexes or not.
 
-    def __init__(self, archive: LazyArchive) -> None:
+    DuckDB may take ``memory_limit_mb`` of memory.
+    """
+
+    def __init__(self, archive: LazyArchive, memory_limit_mb: int) -> None:
         self._archive = archive
+        self._most_mb = memory_limit_mb + MARGIN_MB
         self._one = anyio.Lock()
 
     async def views(self) -> SqlViewsResult:
@@ -73,32 +81,45 @@ class Questions:
         """Answer ``query`` from what ``scopes`` hold, or all there are.
 
         ``text`` is what the parameters of the query are made of. Raises ValueError for a query
-        that is refused, or takes too long.
+        that is refused, or takes too long or too much memory.
         """
         began = time.perf_counter()
         with anyio.move_on_after(LIMIT_S):
             async with self._one:
                 archive = await self._archive.opened()
-                answered = await _asked(archive, query, text, scopes, limit)
+                given = await _given(archive, text)
+                await archive.sql_index.catch_up()
+                answered = await _asked(
+                    archive,
+                    text=query,
+                    scopes=None if scopes is None else [str(scope) for scope in scopes],
+                    limit=limit,
+                    parameters=given,
+                    most_mb=self._most_mb,
+                )
                 return await anyio.to_thread.run_sync(_result, answered, began)
         raise QuestionTooSlow
 
 
-async def _asked(
-    archive: Archive, query: str, text: str | None, scopes: Sequence[Scope] | None, limit: int
-) -> Answered:
+async def _asked(archive: Archive, **question: Any) -> Answered:
     from ...sinks.sql.questions import ask
+    from ...sinks.sql.resident import resident_mb
     from ...sinks.store.errors import StoreUnavailable
 
-    given = {} if text is None else await anyio.to_thread.run_sync(_parameters, archive, text)
-    await archive.sql_index.catch_up()
-
-    shown = None if scopes is None else [str(scope) for scope in scopes]
-    work = partial(ask, text=query, scopes=shown, limit=limit, parameters=given)
+    began_mb = resident_mb()
     try:
-        return await archive.store.ask(work)
+        return await archive.store.ask(partial(ask, **question))
     except StoreUnavailable as error:
         raise QuestionTooLarge if error.reason == "closed" else error from None
+    finally:
+        if resident_mb() - began_mb > _LARGE_MB:
+            archive.store.shrink()
+
+
+async def _given(archive: Archive, text: str | None) -> Mapping[str, Any]:
+    if text is None:
+        return {}
+    return await anyio.to_thread.run_sync(_parameters, archive, text)
 
 
 def _parameters(archive: Archive, text: str) -> Mapping[str, Any]:

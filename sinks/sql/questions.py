@@ -2,7 +2,8 @@
 
 DuckDB has no permissions, and the connection that a question runs on could read every table and
 file. So the question is parsed by DuckDB itself, and what it parsed is looked through: only the
-views, the names that the question gives itself, and a few functions that make rows are let through.
+views, the names that the question gives itself, functions that are known to do no harm
+(``functions.py``), and in FROM a few that make rows are let through.
 """
 
 from __future__ import annotations
@@ -17,28 +18,18 @@ import msgspec
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
+from .functions import FUNCTIONS
+from .resident import bounded
 from .views import macros, show_scopes, views
 
 ROW_FUNCTIONS = frozenset({"unnest", "range", "generate_series"})
 """What may stand in FROM with parentheses beside the macros; most that can reads files."""
 
-REFUSED_FUNCTIONS = frozenset(
-    "currval nextval setval setseed write_log sleep_ms pg_sleep getenv current_setting getvariable "
-    "json_serialize_plan json_execute_serialized_sql query query_table error assert_true stats "
-    "current_query current_query_id current_connection_id current_transaction_id txid_current "
-    "range generate_series generate_subscripts repeat replace regexp_replace lpad rpad bar format "
-    "printf list_resize array_resize".split()
-)
-"""Functions that wait, change or tell something outside of the views, or make values of any size.
-
-What is allocated for such a value DuckDB neither counts nor interrupts. In FROM, ``range`` gives
-row after row.
-"""
-
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SYSTEM = ("duckdb_", "pg_", "pragma_", "sqlite_", "information_schema")
 _MOST_NESTED = 400
 _ONE = "only one statement can be asked, and it has to be a SELECT (or WITH, FROM, DESCRIBE, SHOW)"
+_TOO_MUCH_MEMORY = "the question needs more memory than the store may take"
 MOST_RESULT_BYTES = 2_500_000
 """Of an answer as DuckDB writes it. As JSON it takes up to six times as much, and fits a frame."""
 
@@ -69,30 +60,47 @@ def ask(
     *,
     limit: int,
     parameters: Mapping[str, Any],
+    most_mb: int,
 ) -> Answered:
     """Answer ``text`` from what ``scopes`` hold, None for all, with the first ``limit`` rows.
 
-    Of ``parameters`` those are bound that ``text`` names. Raises QuestionRefused.
+    Of ``parameters`` those are bound that ``text`` names. It is interrupted as soon as this process
+    has ``most_mb`` more resident memory than at the beginning. Raises QuestionRefused.
     """
-    try:
-        statement = checked(cursor, text)
-        bound = _bound(statement, parameters)
-        show_scopes(cursor, every_scope(cursor) if scopes is None else scopes)
-        cursor.execute("BEGIN TRANSACTION READ ONLY")
+    with bounded(cursor.interrupt, most_mb) as passed:
         try:
-            return _fetched(cursor.execute(_measured(text, limit), bound or None), limit)
-        finally:
-            cursor.execute("ROLLBACK")
-    except (duckdb.InterruptException, duckdb.FatalException):
-        raise
-    except duckdb.OutOfMemoryException:
-        raise QuestionRefused("the question needs more memory than the store may take") from None
-    except duckdb.Error as error:
-        raise QuestionRefused(str(error).strip()) from None
-    except OverflowError:
-        raise QuestionRefused(
-            "a length of time in the answer is beyond what can be shown"
-        ) from None
+            return _answered(cursor, text, scopes, limit, parameters)
+        except duckdb.InterruptException:
+            if passed.is_set():
+                raise QuestionRefused(_TOO_MUCH_MEMORY) from None
+            raise
+        except duckdb.FatalException:
+            raise
+        except duckdb.OutOfMemoryException:
+            raise QuestionRefused(_TOO_MUCH_MEMORY) from None
+        except duckdb.Error as error:
+            raise QuestionRefused(str(error).strip()) from None
+        except OverflowError:
+            raise QuestionRefused(
+                "a length of time in the answer is beyond what can be shown"
+            ) from None
+
+
+def _answered(
+    cursor: DuckDBPyConnection,
+    text: str,
+    scopes: Sequence[str] | None,
+    limit: int,
+    parameters: Mapping[str, Any],
+) -> Answered:
+    statement = checked(cursor, text)
+    bound = _bound(statement, parameters)
+    show_scopes(cursor, every_scope(cursor) if scopes is None else scopes)
+    cursor.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        return _fetched(cursor.execute(_measured(text, limit), bound or None), limit)
+    finally:
+        cursor.execute("ROLLBACK")
 
 
 def every_scope(cursor: DuckDBPyConnection) -> list[str]:
@@ -174,7 +182,7 @@ def _check_shown(node: dict[str, Any]) -> None:
 
 def _check_function(node: dict[str, Any]) -> None:
     name = str(node["function_name"]).lower()
-    if name in REFUSED_FUNCTIONS:
+    if name not in FUNCTIONS:
         raise QuestionRefused(f"the function {name} cannot be used here")
 
 

@@ -1,12 +1,15 @@
 """``subcog sql``: the user's own questions, through the installed command and a real daemon."""
 
 import json
+import re
 import time
+from pathlib import Path
 
 import anyio
 import pytest
 
 from tests.integration.house import House
+from tests.waiting import eventually
 
 DEPLOY = "Deployments go through ArgoCD; never kubectl apply by hand in production"
 RANKED = (
@@ -175,3 +178,33 @@ async def test_an_endless_question_is_interrupted_and_holds_nobody_up(house):
     assert told == ["the question took longer than 5 s and was interrupted"]
     assert time.monotonic() - began < 60
     assert house.ask("sql", "SELECT 1 AS one")["rows"] == [{"one": 1}]
+
+
+def test_a_question_that_takes_too_much_memory_is_interrupted_and_leaves_nothing(house):
+    pid = house.ask("status")["pid"]
+    house.ask("sql", "SELECT 1")
+    began_mb = memory_mb(pid, "VmRSS")
+    assert "needs more memory" in refused(house, large(40_000))
+    eventually(lambda: memory_mb(pid, "VmRSS") < began_mb + 100)
+    assert house.ask("status")["pid"] == pid
+
+
+@pytest.mark.slow
+def test_a_question_that_cannot_be_interrupted_ends_the_daemon_and_nothing_that_was_kept(house):
+    kept = house.ask("capture", "The heliotrope build runs at noon")["id"]
+    pid = house.ask("status")["pid"]
+    assert house.run("sql", large(1_000_000)).returncode == 3
+    found = house.ask("sql", f"SELECT id FROM memories WHERE id = '{kept}'")
+    assert found["rows"] == [{"id": kept}]
+    assert house.ask("status")["pid"] != pid
+
+
+def large(times):
+    """A question that joins a text of ten times that to each of 2,048 rows in a single step."""
+    text = f"SELECT string_agg('0123456789') AS v FROM range({times})"
+    return f"SELECT max(length(v || i)) FROM ({text}), range(2048) AS r(i)"
+
+
+def memory_mb(pid, field):
+    found = re.search(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) // 1024

@@ -6,7 +6,8 @@ import pytest
 import pytest_asyncio
 
 from subcog.sinks.sql import questions
-from subcog.sinks.sql.questions import REFUSED_FUNCTIONS, QuestionRefused, ask
+from subcog.sinks.sql.functions import FUNCTIONS
+from subcog.sinks.sql.questions import QuestionRefused, ask
 from subcog.sinks.sql.views import views
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.sql import spill_of
@@ -23,7 +24,19 @@ FORMS = (
     "FROM memory_bm25((SELECT list(1) FROM {}))",
 )
 # Functions that DuckDB says have effects, and that do no harm: they give another value each time.
-HARMLESS = {"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "vector_type"}
+HARMLESS = {"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid"}
+REFUSED = (
+    # what waits, changes or tells something outside of the views
+    "currval nextval setval setseed write_log sleep_ms pg_sleep getenv current_setting getvariable "
+    "json_serialize_plan json_execute_serialized_sql query query_table error assert_true stats "
+    "current_query current_query_id current_connection_id current_transaction_id txid_current "
+    # what makes values of any size, alone or one inside another
+    "range generate_series generate_subscripts repeat replace regexp_replace lpad rpad bar format "
+    "printf list_resize array_resize bin to_binary hex to_hex to_base64 base64 to_base bitstring "
+    "bitstring_agg list_reduce array_reduce reduce list_select array_to_string list_string_agg "
+    "list_aggregate url_encode regexp_escape to_json json_quote json_pretty nosuch"
+).split()
+MOST_MB = 512
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -38,9 +51,11 @@ async def store(tmp_path_factory):
         yield store
 
 
-def asked(store, question, limit=10, **parameters):
+def asked(store, question, limit=10, most_mb=MOST_MB, **parameters):
     def work(cursor):
-        return ask(cursor, question, [str(HERE)], limit=limit, parameters=parameters)
+        return ask(
+            cursor, question, [str(HERE)], limit=limit, parameters=parameters, most_mb=most_mb
+        )
 
     return store.read(work)
 
@@ -177,22 +192,74 @@ async def test_a_name_that_a_question_gives_itself_reads_nothing_of_duckdbs_own(
             await asked(store, f"SELECT * FROM {name}, (WITH {name} AS (SELECT 1) SELECT 1)")
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED_FUNCTIONS))
-async def test_functions_that_wait_or_tell_are_refused(store, name):
+@pytest.mark.parametrize("name", REFUSED)
+async def test_functions_that_wait_or_tell_or_grow_are_refused(store, name):
     for text in (f"SELECT {name}('x', 1)", f"SELECT main.{name}('x')", f"SELECT {name}() OVER ()"):
         with pytest.raises(QuestionRefused, match=r"cannot be used|Parser Error"):
             await asked(store, text)
 
 
 async def test_each_function_with_effects_is_refused_or_known_to_be_harmless(store):
+    assert await functions(store, "has_side_effects") & FUNCTIONS <= HARMLESS
+
+
+async def test_each_function_that_is_allowed_is_one_of_duckdbs(store):
+    assert await functions(store, "true") >= FUNCTIONS
+
+
+async def functions(store, which):
     def names(cursor):
         found = cursor.execute(
-            "SELECT DISTINCT function_name FROM duckdb_functions() "
-            "WHERE function_type IN ('scalar', 'aggregate') AND has_side_effects"
+            f"SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE {which}"
         )
         return {name for (name,) in found.fetchall()}
 
-    assert await store.read(names) - REFUSED_FUNCTIONS <= HARMLESS
+    return await store.read(names)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "content || ' · ' || namespace",
+        "content ILIKE '%x%' OR content SIMILAR TO 'x.*' OR content ~ 'x'",
+        "extract(year FROM created_at) + date_part('month', created_at)",
+        "date_trunc('week', created_at) - INTERVAL 3 DAY",
+        "strftime(created_at, '%Y-%m-%d') || created_at AT TIME ZONE 'UTC'",
+        "tags[1] || tags[1:2][1]",
+        "list_contains(tags, 'ops') OR len(tags) > 1",
+        "list_filter(tags, lambda t: t != 'ops')",
+        "[upper(t) FOR t IN tags IF length(t) > 1]",
+        "{'id': id, 'n': 1}.n + MAP {'a': 1}['a']",
+        "('{\"a\": [1]}'::JSON -> '$.a') || ('{\"a\": 1}'::JSON ->> '$.a')",
+        "row_number() OVER (PARTITION BY namespace ORDER BY created_at DESC)",
+        "lag(id) OVER (ORDER BY id) || first_value(id) OVER (ORDER BY id)",
+        "position('x' IN content) + length(trim(both 'x' FROM content))",
+        "split_part(content, ' ', 1) || regexp_extract(content, '(a)', 1)",
+        "CASE WHEN confidence BETWEEN 0 AND 1 THEN coalesce(author, hook) ELSE nullif(id, '') END",
+        "round(confidence * 100 / 2 ** 2 % 7, 1)",
+        "greatest(created_at, now()::TIMESTAMP)",
+        "if(confidence >= 1, 1, 0) + (SELECT median(length(content)) FROM memories)",
+        "(SELECT string_agg(namespace, ', ' ORDER BY namespace) FROM memories)",
+    ],
+)
+async def test_what_one_computes_with_is_allowed(store, value):
+    assert len((await asked(store, f"SELECT {value} FROM memories")).rows) == 1
+
+
+LARGE = (
+    # a row at a time: the list of each holds the whole list again
+    "SELECT len([l FOR x IN l]) FROM (SELECT list(i) AS l FROM range(12_000) t(i))",
+    # in a single step, which no interrupt ends
+    "SELECT max(length(v || i)) FROM (SELECT string_agg('0123456789') AS v FROM range(30_000)), "
+    "range(2048) AS r(i)",
+)
+
+
+@pytest.mark.parametrize("question", LARGE)
+async def test_a_question_that_makes_the_process_grow_is_interrupted(store, question):
+    with pytest.raises(QuestionRefused, match="needs more memory"):
+        await asked(store, question, most_mb=100)
+    assert (await asked(store, "SELECT 1")).rows == ((1,),)
 
 
 async def test_no_scope_but_those_given_is_seen(store):
@@ -301,7 +368,7 @@ async def interrupt_a_question(store):
 
     def work(cursor):
         began.set()
-        return ask(cursor, endless, [], limit=1, parameters={})
+        return ask(cursor, endless, [], limit=1, parameters={}, most_mb=MOST_MB)
 
     async def question():
         with pytest.raises(StoreUnavailable) as raised:
