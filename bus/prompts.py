@@ -23,6 +23,23 @@ BLOCKS = (
 )
 """What agents call what they add; ``hook_context`` and ``response_guidance`` hold our own words."""
 
+MACHINE_BLOCKS = (
+    "task-notification",
+    "command-name",
+    "command-message",
+    "command-args",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "user-prompt-submit-hook",
+    "user-memory-input",
+    "teammate-message",
+    "cross-session-message",
+    "webhook-payload",
+    "fork-boilerplate",
+)
+"""What agents call a turn that no person wrote; ``local-command-…`` and ``channel`` are others."""
+
 
 class IntentType(enum.StrEnum):
     """What kind of search a prompt asks for."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from ...bus.prompts import BLOCKS, MACHINE_BLOCKS
 from ...bus.values import UNASKED, Memory, Provenance, Value
 from ...config.patterns import regex
 from .unicode import count_units, cut, one_line, visible
@@ -32,26 +33,33 @@ OF_TOPICS = "What the memory is about:"
 MORE = "More: "
 
 _QUOTE = "  > "
-# What agents and models take for structure of their own.
+# What agents and models take for structure of their own, and words that are placeholders as well:
+# with a colon after it, as in ``<user:password>``, such a word is one.
 _FOREIGN = (
-    r"subcog[\w-]{0,40}|system[\w-]{0,40}|user|user[_-][\w-]{1,40}|assistant|human|developer"
-    r"|instructions?|important|private|function_\w{1,40}|invoke|tool[_-][\w-]{1,40}"
-    r"|task-notification|command-[\w-]{1,40}|local-command-[\w-]{1,40}|bash-[\w-]{1,40}"
-    r"|thinking|antml:[\w-]{1,40}|reminder|hook_context|response_guidance"
+    rf"{'|'.join((*BLOCKS, *MACHINE_BLOCKS))}|subcog[\w-]{{0,40}}|system[\w-]{{0,40}}"
+    r"|function_\w{1,40}|invoke|tool[_-][\w-]{1,40}|command-[\w-]{1,40}"
+    r"|local-command-[\w-]{1,40}|bash-[\w-]{1,40}|antml:[\w-]{1,40}"
 )
-_TAG = regex(rf"<(\s*+/?\s*+(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
+_WORDS = r"user|assistant|human|developer|instructions?|important|private|thinking|reminder|channel"
+_TAG = regex(
+    rf"<(\s*+/?\s*+(?:(?:{_FOREIGN})(?![\w-]|:(?!\w))|(?:{_WORDS})(?![\w:-]))[^<>\n]{{0,200}})(>?)",
+    re.IGNORECASE,
+)
 # Agents name their blocks anew all the time, in two words or more. Where such a tag begins a line
 # or is closed it may be a block; elsewhere it is a placeholder. All other tags are code, and stay.
+# None of them may require that no bracket stands in it: where another one was neutralised there is
+# none any more, and twice would not be as once.
 _BLOCK = regex(
     r"<(?<!`<)(/?)"
     r"([A-Za-z][A-Za-z0-9]{0,30}(?:[_-][A-Za-z0-9]{1,30}){1,6}|env|permissions|functions?|claudeMd)"
-    r"(?=[\s/>])([^<>\n]{0,200})>"
+    r"(?=>|[\s/][^>]{0,200}>)([^<>\n]{0,200})(>?)"
 )
 _LEAD_CHARS = 20
 _SPECIAL = regex(
-    r"<(\|[^<>\n]{1,40}\||(?:start|begin|end)_of_\w{1,20})>|\[(/?INST)\]|<<(/?SYS)>>"
-    r"|<(/?s)>(?<!\w<s>)"
+    r"<\|[^<>‹›\[\]\s]{1,40}\|>|<(?:start|begin|end)_of_\w{1,20}>|\[/?INST\]|<</?SYS>>"
+    r"|</?s>(?<!\w<s>)"
 )
+_BRACKETS = str.maketrans("<>[]", "‹›‹›")
 _TURN = regex(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
 
 _OPEN = regex(rf"<{TAG}(?:\s[^<>\n]{{0,200}})?>")
@@ -235,9 +243,9 @@ def neutralise(text: str) -> str:
     Tags and turn markers that an agent or a model could take for its own lose their angle brackets
     or colon to look-alikes; other markup is left as it is. Neutralising twice changes nothing.
     """
-    harmless = _TAG.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", visible(text))
-    harmless = _SPECIAL.sub(_without_brackets, _without_blocks(harmless))
-    return _TURN.sub(r"\1꞉", harmless)
+    harmless = _TURN.sub(r"\1꞉", visible(text))
+    harmless = _TAG.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", harmless)
+    return _SPECIAL.sub(lambda mark: mark[0].translate(_BRACKETS), _without_blocks(harmless))
 
 
 def _without_blocks(text: str) -> str:
@@ -245,7 +253,7 @@ def _without_blocks(text: str) -> str:
 
     def harmless(tag: re.Match[str]) -> str:
         is_block = tag[2].casefold() in closed or _begins_line(text, tag.start())
-        return f"‹{tag[0][1:-1]}›" if is_block else tag[0]
+        return f"‹{tag[1]}{tag[2]}{tag[3]}{'›' if tag[4] else ''}" if is_block else tag[0]
 
     return _BLOCK.sub(harmless, text)
 
@@ -255,10 +263,6 @@ def _begins_line(text: str, at: int) -> bool:
     start = max(0, at - _LEAD_CHARS)
     _, line_end, lead = text[start:at].rpartition("\n")
     return (bool(line_end) or not start) and not lead.strip(" \t>*+-")
-
-
-def _without_brackets(special: re.Match[str]) -> str:
-    return f"‹{special[special.lastindex or 0]}›"
 
 
 def preview(text: str, limit: int = 200) -> str:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...bus.prompts import BLOCKS, Marked
+from ...bus.prompts import BLOCKS, MACHINE_BLOCKS, Marked
 from ...bus.values import NAMESPACES
 from ...config.patterns import regex
 from .authorship import READ_CHARS, THEIRS, Line, read_lines
@@ -270,9 +270,7 @@ def _marked(marker: re.Match[str], content: str) -> Marked:
 
 
 _MACHINE = regex(
-    r"<(?:task-notification|command-(?:name|message|args)|local-command-\w{1,20}"
-    r"|bash-(?:input|stdout|stderr)|user-prompt-submit-hook|user-memory-input|teammate-message"
-    r"|cross-session-message|webhook-payload|fork-boilerplate)(?![\w-])|<channel source="
+    rf"<(?:{'|'.join(MACHINE_BLOCKS)}|local-command-\w{{1,20}})(?![\w-])|<channel source="
     r"|Caveat: The messages below were generated|\[Request interrupted by user|Stop hook feedback:"
     r"|This session is being continued from a previous conversation"
 )

@@ -72,7 +72,13 @@ def test_visible_text_can_be_encoded_and_stays_as_it_is(text):
     assert not any(unicodedata.category(c) == "Cc" and c not in "\n\t" for c in seen)
 
 
-@given(PIECES)
+TAGS = (
+    *("<", ">", "</", "\n\nHuman:", ":", "[INST]", "<|", "|>", "<|im_start|>", "<<SYS>>", "<s>"),
+    *("<a-b>", "</a-b>", "<a-b ", "env", "user", "invoke", "antml:", "`", "x" * 199, "\u2028"),
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.sampled_from(TAGS)), max_size=10).map("".join))
 def test_a_harmless_text_stays_as_it_is(text):
     harmless = neutralise(text)
     assert neutralise(harmless) == harmless
