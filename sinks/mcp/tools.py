@@ -109,7 +109,12 @@ async def recall(port: ClientPort, arguments: RecallArguments) -> Json:
 
 
 def _span(since: date | None, until: date | None) -> dict[str, datetime | None]:
-    """The first and last moment of these days, in the time zone of this machine."""
+    """The first and last moment of these days, in the time zone of this machine.
+
+    Raises ``Refused`` where there are no such days.
+    """
+    if since is not None and until is not None and until < since:
+        raise Refused("until is before since")
     try:
         return {
             "since": datetime.combine(since, time.min).astimezone() if since else None,

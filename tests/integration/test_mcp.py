@@ -140,7 +140,8 @@ async def test_what_was_kept_in_a_time_is_found_with_and_without_a_query(fresh, 
         assert (await found(query="how are passwords hashed?", since=today))[0] == kept[0]
         assert await found(query="how are passwords hashed?", until=before) == []
         assert await found(until=before) == []
-        for wrong in ({}, {"since": "yesterday"}):
+        turned = {"since": today, "until": before}
+        for wrong in ({}, {"since": "yesterday"}, turned, turned | {"query": "passwords"}):
             with pytest.raises(AssertionError, match="since"):
                 await found(**wrong)
     asked = ("recall", "how are passwords hashed?")
