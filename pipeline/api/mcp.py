@@ -138,6 +138,11 @@ class McpPort:
             found = await archive.latest(await self.scopes(), limit=limit, namespaces=namespaces)
         return [self._told(memory) for memory in found]
 
+    async def starting(self, beginning: str, *, limit: int) -> list[str]:
+        with _refusals():
+            archive = await self._app.archive.get()
+            return list(await archive.store.starting(beginning, await self.scopes(), limit=limit))
+
     async def session(self) -> Json:
         name = self._fields.get("session", "")
         shown = self._app.sessions.shown(name)

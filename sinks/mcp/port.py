@@ -55,6 +55,9 @@ class ClientPort(Protocol):
     async def latest(self, *, limit: int, namespaces: tuple[str, ...] = ()) -> list[Json]:
         """The newest memories. Raises ``Refused``."""
 
+    async def starting(self, beginning: str, *, limit: int) -> list[str]:
+        """Ids that start with ``beginning``, the oldest first. Raises ``Refused``."""
+
     async def session(self) -> Json:
         """What the agent's session was shown, and why. Raises ``Refused``."""
 

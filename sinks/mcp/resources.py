@@ -7,7 +7,7 @@ help.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -329,61 +329,3 @@ _READERS: dict[tuple[str, bool], Read] = {
 }
 # It lists our own names; all others hold what was remembered, and the notice that it is data.
 _WITHOUT_NOTICE = {("namespaces", False)}
-
-
-# --- completion ----------------------------------------------------------------------------------
-
-
-async def values_for(port: ClientPort, argument: str) -> list[str]:
-    """What may stand for ``argument`` of a prompt, likeliest first."""
-    if argument in {"topic", "query"}:
-        return await _topics(port)
-    return list(NAMESPACES) if argument == "scope" else []
-
-
-async def values_in(port: ClientPort, template: str, argument: str) -> list[str]:
-    """What may stand for ``argument`` of a resource's ``template``, likeliest first."""
-    kind = template.removeprefix(SCHEME).partition("/")[0]
-    values = _VALUES.get((kind, argument))
-    return [] if values is None else await values(port)
-
-
-async def _topics(port: ClientPort) -> list[str]:
-    answer = await port.call("topics", {"limit": 1000})
-    return [each["name"] for each in answer["topics"]]
-
-
-async def _ids(port: ClientPort) -> list[str]:
-    return [each["id"] for each in await port.latest(limit=LISTED)]
-
-
-async def _sessions(port: ClientPort) -> list[str]:
-    answer = await port.call("sessions", {"limit": LISTED})
-    return [each["id"] for each in answer["sessions"]]
-
-
-def _fixed(names: Iterable[str]) -> Callable[[ClientPort], Awaitable[list[str]]]:
-    async def values(_: ClientPort) -> list[str]:
-        return list(names)
-
-    return values
-
-
-_VALUES: dict[tuple[str, str], Callable[[ClientPort], Awaitable[list[str]]]] = {
-    ("search", "query"): _topics,
-    ("topics", "topic"): _topics,
-    ("memory", "id"): _ids,
-    ("namespaces", "namespace"): _fixed(NAMESPACES),
-    ("session", "id"): _sessions,
-    ("help", "topic"): _fixed(TOPICS),
-}
-
-
-def complete(typed: str, values: Iterable[str]) -> types.Completion:
-    """Those of ``values`` that begin with ``typed``, then those that have it elsewhere."""
-    wanted = typed.casefold()
-    all_values = list(values)
-    first = [value for value in all_values if value.casefold().startswith(wanted)]
-    rest = [value for value in all_values if wanted in value.casefold() and value not in first]
-    found = first + rest
-    return types.Completion(values=found[:100], total=len(found), has_more=len(found) > 100)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,19 +28,17 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
+from .completion import Values, complete, values_for, values_in
 from .port import Changed, ClientPort, Refused, Watch
 from .prompts import get_prompt, list_prompts, values_of
 from .resources import (
     INSTRUCTIONS,
     UnknownUri,
-    complete,
     is_touched,
     list_resources,
     list_templates,
     parse,
     read_resource,
-    values_for,
-    values_in,
 )
 from .stdio import LineTransport
 from .tools import NAME as HOOK_TOOL
@@ -181,14 +179,14 @@ class Session:
         self, ctx: Context, asked: types.CompleteRequestParams
     ) -> types.CompleteResult:
         argument, reference = asked.argument, asked.ref
-        values: Iterable[str]
+        typed = argument.value
         with _as_errors():
             if isinstance(reference, types.PromptReference):
-                fixed = values_of(reference.name, argument.name)
-                values = fixed or await values_for(self._port, argument.name)
+                fixed = Values(values_of(reference.name, argument.name))
+                values = fixed if fixed.names else await values_for(self._port, argument.name)
             else:
-                values = await values_in(self._port, reference.uri, argument.name)
-        return types.CompleteResult(completion=complete(argument.value, values))
+                values = await values_in(self._port, reference.uri, argument.name, typed)
+        return types.CompleteResult(completion=complete(typed, values))
 
     # --- changes ---------------------------------------------------------------------------------
 
