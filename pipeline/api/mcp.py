@@ -120,7 +120,7 @@ class McpPort:
     async def count(self) -> int:
         with _refusals():
             archive = await self._app.archive.get()
-            counts = await archive.store.counts()
+            counts = await archive.store.holding()
         return sum(counts.get(scope, 0) for scope in await self.scopes())
 
     async def find(self, memory_id: str) -> Json | None:

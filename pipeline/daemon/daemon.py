@@ -51,7 +51,9 @@ from .upkeep import compact_when_idle, keep_open, trim_daily
 
 if TYPE_CHECKING:
     from ...sinks.http.server import Application
+    from ...sinks.memories.repository import Archive
 
+_COUNT_S = 1.0
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 LISTEN_CHECK_S = 1.0
@@ -320,7 +322,7 @@ class Daemon:
             build=self._build,
             socket=str(socket_path(self._paths)),
             database=str(self._paths.database),
-            memories=archive.count if archive else None,
+            memories=await _holding(archive) if archive else None,
             index=index_status(archive) if archive else None,
             sessions=passages.sessions if passages else None,
             passages=passages.count if passages else None,
@@ -348,6 +350,13 @@ class Daemon:
         from ...sinks.repair.kept_copies import damage_seen
 
         return damage_seen(self._paths.database)
+
+
+async def _holding(archive: Archive) -> int:
+    """How many memories hold now; where the store does not say so soon, how many are indexed."""
+    with anyio.move_on_after(_COUNT_S), contextlib.suppress(ConnectionError):
+        return sum((await archive.store.holding()).values())
+    return archive.count
 
 
 def run_daemon(loaded: Loaded, paths: Paths) -> None:

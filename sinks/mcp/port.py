@@ -47,7 +47,7 @@ class ClientPort(Protocol):
         """What a hook would print, for an agent whose hooks are calls of our tool."""
 
     async def count(self) -> int:
-        """How many memories this project may read. Raises ``Refused``."""
+        """How many memories hold now that this project may read. Raises ``Refused``."""
 
     async def find(self, memory_id: str) -> Json | None:
         """One memory whole, or None where this project has none of that id. Raises ``Refused``."""

@@ -378,8 +378,17 @@ def _of_ids(
 
 
 def counts(cursor: DuckDBPyConnection) -> dict[Scope, int]:
-    """How many memories each scope has, forgotten ones not counted."""
+    """How many memories each scope has, superseded and expired ones too, forgotten ones not."""
     found = cursor.execute(
         "SELECT scope, count(*) FROM store.memories WHERE forgotten_at IS NULL GROUP BY scope"
+    ).fetchall()
+    return {to_scope(scope): count for scope, count in found}
+
+
+def holding(cursor: DuckDBPyConnection, now: datetime) -> dict[Scope, int]:
+    """How many memories of each scope are valid at ``now`` and not superseded, as lists count."""
+    found = cursor.execute(
+        f"SELECT scope, count(*) FROM store.memories WHERE {_VALID} GROUP BY scope",  # noqa: S608 - constants
+        [naive(now), naive(now)],
     ).fetchall()
     return {to_scope(scope): count for scope, count in found}

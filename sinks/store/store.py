@@ -280,8 +280,13 @@ class Store:
         return await self.read(lambda cursor: reads.usage(cursor, ids))
 
     async def counts(self) -> dict[Scope, int]:
-        """How many memories each scope has, forgotten ones not counted."""
+        """How many memories each scope has, superseded and expired ones too, forgotten ones not."""
         return await self.read(reads.counts)
+
+    async def holding(self) -> dict[Scope, int]:
+        """How many memories of each scope hold now: valid, not superseded; as lists count."""
+        now = self._clock()
+        return await self.read(lambda cursor: reads.holding(cursor, now))
 
     async def load(self) -> AsyncIterator[Sequence[Row]]:
         """The current version of every memory as of now, in batches, in no order."""

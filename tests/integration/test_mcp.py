@@ -127,6 +127,22 @@ async def test_a_memory_lives_from_capture_to_forget(fresh, era):
         assert (await call(client, "recall", query="passwords"))["memories"] == []
 
 
+async def test_whoever_counts_counts_what_holds_now(fresh, era):
+    counted_by_sql = "SELECT count(*) AS n FROM memories"
+    elsewhere = fresh.ask("sql", counted_by_sql, "--all")["rows"][0]["n"]
+    ids = [fresh.capture(f"Rule {name} holds")["id"] for name in ("Ash", "Birch", "Cedar", "Elm")]
+    fresh.ask("supersede", ids[0], ids[1])
+    fresh.ask("expire", ids[2])
+    async with session(fresh, era) as client:
+        counted = [
+            (await call(client, "status"))["memories"],
+            fresh.ask("status")["memories"] - elsewhere,
+            fresh.ask("list")["total"],
+            fresh.ask("sql", counted_by_sql)["rows"][0]["n"],
+        ]
+    assert counted == [2, 2, 2, 2]
+
+
 async def test_what_was_kept_in_a_time_is_found_with_and_without_a_query(fresh, era):
     kept = [fresh.capture(text)["id"] for text in (ARGON, "The staging database is reset at night")]
     today, before = f"{datetime.now(UTC).astimezone():%Y-%m-%d}", "2001-01-01"

@@ -111,7 +111,7 @@ async def test_what_the_store_says_where_it_cannot_be_read_is_told(read, tmp_pat
         raise StoreUnavailable("damaged", "the database is damaged")
 
     archive = SimpleNamespace(latest=unreadable)
-    archive.store = SimpleNamespace(counts=unreadable, get=unreadable)
+    archive.store = SimpleNamespace(holding=unreadable, get=unreadable)
 
     async def get():
         return archive
