@@ -119,7 +119,8 @@ def test_a_harmless_action_as_a_process(filled):
 def test_a_restart_with_memories(filled):
     """What a start costs with a store that an earlier one has read, and prompts meanwhile."""
     count, house = filled
-    house.run("daemon", "restart")
+    house.run("daemon", "stop")
+    house.start()
     rng, pid, took_ms = random.Random(4), house.pid(), []
     for number in range(FIRST):
         body = json.dumps({"session_id": f"r{number}", "prompt": question(rng)}).encode()

@@ -249,7 +249,7 @@ def test_an_order_brings_what_says_that_such_work_needs_it(house):
     house.ask("expire", other["id"])
     assert also not in house.context(order, "expired")
 
-    house.run("daemon", "restart")
+    house.run("daemon", "stop")
     assert needed in house.context(order, "restarted")
     house.run("forget", kept["id"], "--yes")
     assert needed not in house.context(order, "forgotten")
