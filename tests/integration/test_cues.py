@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.waiting import eventually
+
 from .conftest import neighbour
 from .house import House
 from .mcp_client import Lines
@@ -250,6 +252,8 @@ def test_an_order_brings_what_says_that_such_work_needs_it(house):
     assert also not in house.context(order, "expired")
 
     house.run("daemon", "stop")
+    house.start()
+    eventually(lambda: (house.ask("status")["index"]["in_topics"] or 0) > len(OTHERS))
     assert needed in house.context(order, "restarted")
     house.run("forget", kept["id"], "--yes")
     assert needed not in house.context(order, "forgotten")
