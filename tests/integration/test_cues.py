@@ -253,7 +253,8 @@ def test_an_order_brings_what_says_that_such_work_needs_it(house):
 
     house.run("daemon", "stop")
     house.start()
-    eventually(lambda: (house.ask("status")["index"]["in_topics"] or 0) > len(OTHERS))
+    eventually(lambda: house.ask("status")["ready"])
+    eventually(lambda: house.ask("status")["index"]["in_topics"] > len(OTHERS))
     assert needed in house.context(order, "restarted")
     house.run("forget", kept["id"], "--yes")
     assert needed not in house.context(order, "forgotten")
