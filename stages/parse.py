@@ -79,7 +79,7 @@ def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> Prompt
         return PromptParsed(
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
-    typed, marked, refused = read_markers(own)
+    typed, marked, refused, empty = read_markers(own)
     text = _spelled(typed, event, spelling)
     asked = without_lead_in(text).strip()
     words = retrieval_words(asked)
@@ -108,6 +108,7 @@ def parse(event: PromptSubmitted, *, spelling: Spelling | None = None) -> Prompt
         words=words,
         marked=marked,
         refused=refused,
+        empty=empty,
         signals=tuple(map(_signal, find_noteworthy(typed[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),

@@ -106,6 +106,8 @@ def _message(event: ContextBuilt) -> str:
         and _marks_private(enriched.prompt.text)
     ):
         lines.append(_ALL_PRIVATE)
+    elif enriched.parsed.empty:
+        lines.append(empty_line(enriched.parsed.empty))
     return "\n".join(lines)
 
 
@@ -234,6 +236,11 @@ def refused_line(refused: Sequence[Marked]) -> str:
         f"subcog: {one if count == 1 else f'{count} marked lines stand'} in what looks pasted,"
         " so nothing of that is kept; if you mean it, send it by itself"
     )
+
+
+def empty_line(markers: Sequence[str]) -> str:
+    """What the user reads of ``markers`` behind which nothing stands that can be kept."""
+    return f"subcog: nothing is kept by {markers[0]}: there is no text behind it to keep"
 
 
 def _metadata(event: ContextBuilt) -> dict[str, Any]:

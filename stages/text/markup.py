@@ -4,7 +4,8 @@ A marker stands at the start of a line or of an item of a list: ``[remember]``,
 ``[remember:decisions]``, ``[capture]``, ``[capture:patterns]``, ``@memory``, ``@memory:gotchas``,
 also with the full-width brackets and colons of an input method. What it keeps runs to the next
 marker, to the next item of its list, or to a blank line outside a code fence; a marker alone on its
-line takes the paragraph after it. A request in plain words at the beginning of the prompt
+line takes the paragraph after it. What follows a colon names the namespace; what names none is a
+tag or, where nothing would be left to keep, the text. A request in plain words at the beginning of the prompt
 (``requests.py``) counts as ``[remember]`` does.
 """
 
@@ -19,7 +20,7 @@ from ...bus.values import NAMESPACES
 from ...config.patterns import regex
 from .authorship import READ_CHARS, THEIRS, Line, read_lines
 from .envelope import peeled, strip_envelopes
-from .requests import Request, read_request
+from .requests import Request, read_request, says_enough
 from .unicode import fenced, visible
 
 _SENTENCE_END = regex(r"(?<=[.!?;])[\"'`*_)\]]{0,4}\s+|(?<=[。！？])")
@@ -36,8 +37,10 @@ _NEXT_ITEM = regex(_ITEM)
 _MARKER = regex(
     rf"(?:(?P<item>{_ITEM}[ \t]{{0,3}})|[ \t]{{0,3}})"
     r"(?P<mark>[\[［【](?P<verb>remember|capture)"
-    r"(?:[ \t]?[:：][ \t]?(?P<ns>[\w-]{1,40}))?[\]］】](?!\()"
-    r"|[@＠]memory(?:[:：](?P<at>[\w-]{1,40}))?(?=[:：]?\s|$))[ \t]*[:：]?[ \t]*",
+    r"(?:[ \t]?[:：][ \t]?(?P<ns>[^\]］】\n]{0,80}))?[\]］】](?!\()"
+    # "@memory:notes://today" is how agents name a resource of a server.
+    r"|[@＠]memory(?=[:：\s]|$)(?![:：](?!https?:)[\w+.-]{1,40}://)"
+    r"(?:[:：](?P<at>[\w-]{1,40})(?=[:：]?(?:\s|$)))?)[ \t]*(?P<colon>[:：])?[ \t]*",
     re.IGNORECASE,
 )
 _BEGINNINGS = "[@［【＠"
@@ -143,18 +146,19 @@ def _end_of_block(tags: Sequence[re.Match[str]], place: int) -> int:
 
 def namespace_of(name: str) -> str | None:
     """The namespace that ``name`` means in any case and number ("Decision"), or None."""
-    return _BY_NAME.get(name.strip().lower().replace("_", "-"))
+    return _BY_NAME.get("-".join(name.lower().replace("_", " ").split()))
 
 
 class Markers(NamedTuple):
     """A text without what it ``kept``, which stands behind markers; ``refused`` are not the user's.
 
-    What is refused stays in the ``rest``.
+    What is refused stays in the ``rest``. ``empty`` are the user's own with nothing to keep.
     """
 
     rest: str
     kept: tuple[Marked, ...]
     refused: tuple[Marked, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
@@ -166,8 +170,9 @@ def read_markers(text: str) -> Markers:
     """The markers in ``text``, a prompt: the user's own, and those in what was pasted.
 
     A marker in a code fence or a quotation is ordinary text, and one with nothing to keep is
-    dropped. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
-    namespace to be detected. An unknown namespace is detected too, and becomes a tag.
+    taken out. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
+    namespace to be detected. So does an unknown one, which becomes a tag; but a word right behind
+    ``@memory:``, and a statement in the brackets with nothing behind them, are what is to be kept.
     """
     if (request := _own_request(text)) is None:
         return _read_marked(text)
@@ -194,11 +199,11 @@ def _read_marked(text: str) -> Markers:
     read = read_lines(text)
     own = [one.whose != THEIRS and one.kind != "code" for one in read]
     stops = [_stops(one) for one in read]
-    rest, kept = _split(lines, inside, matches, own, stops)
+    rest, kept, empty = _split(lines, inside, matches, own, stops)
     is_marked = any(found and mine for found, mine in zip(matches, own, strict=True))
     whole = "\n".join(rest).strip() if is_marked else text
     others = [not mine for mine in own]
-    return Markers(whole, kept, _split(lines, inside, matches, others)[1])
+    return Markers(whole, kept, _split(lines, inside, matches, others)[1], empty)
 
 
 def _stops(line: Line) -> bool:
@@ -223,8 +228,8 @@ def _split(
     markers: Sequence[re.Match[str] | None],
     chosen: Sequence[bool] | None = None,
     stops: Sequence[bool] | None = None,
-) -> tuple[list[str], tuple[Marked, ...]]:
-    """The ``lines`` that no one of ``markers`` keeps, and what each keeps.
+) -> tuple[list[str], tuple[Marked, ...], tuple[str, ...]]:
+    """The ``lines`` that no one of ``markers`` keeps, what each keeps, and those with nothing.
 
     ``inside`` tells which lines are of a code fence, ``chosen`` which lines' markers count, and
     ``stops`` before which ones what is kept ends. It ends before every marker.
@@ -236,7 +241,7 @@ def _split(
     for at, (line, code, marker) in enumerate(zip(lines, inside, markers, strict=True)):
         ends = marker is not None or (stops is not None and stops[at])
         if marker is not None and (chosen is None or chosen[at]):
-            said = line[marker.end() :]
+            said = _behind(marker)
             content = [said] if said.strip() else []
             in_list = marker["item"] is not None
             found.append((marker, content))
@@ -245,8 +250,9 @@ def _split(
             rest.append(line)
         elif content or line.strip():
             content.append(line)
-    marked = (_marked(marker, "\n".join(kept).strip()) for marker, kept in found)
-    return rest, tuple(one for one in marked if one.content)
+    marked = [_marked(marker, "\n".join(kept).strip()) for marker, kept in found]
+    empty = tuple(one.marker for one in marked if not one.content)
+    return rest, tuple(one for one in marked if one.content), empty
 
 
 def _ends(line: str, *, in_list: bool) -> bool:
@@ -255,15 +261,34 @@ def _ends(line: str, *, in_list: bool) -> bool:
 
 
 def _marked(marker: re.Match[str], content: str) -> Marked:
-    name = marker["ns"] or marker["at"]
+    name = _name(marker)
     literal = marker["mark"].translate(_NARROW)
     if name is None:
         verb = (marker["verb"] or "").lower()
+        literal = f"[{marker['verb']}]" if verb else literal.partition(":")[0]
         namespace = "learnings" if verb == "remember" else None
         return Marked(content=content, marker=literal, namespace=namespace)
     namespace = namespace_of(name)
     tag = None if namespace else name.lower()
     return Marked(content=content, marker=literal, namespace=namespace, tag=tag)
+
+
+def _name(marker: re.Match[str]) -> str | None:
+    """What ``marker`` names as a namespace, be it known or not; None where it names none."""
+    name = (marker["ns"] or marker["at"] or "").strip()
+    if not name or namespace_of(name):
+        return name or None
+    if marker["at"]:
+        return name if marker["colon"] else None
+    return None if says_enough(name) and not marker.string[marker.end() :].strip() else name
+
+
+def _behind(marker: re.Match[str]) -> str:
+    """What the line of ``marker`` says behind it: all that is not a name."""
+    said = marker.string[marker.end() :]
+    if _name(marker) is not None:
+        return said
+    return marker.string[marker.start("at") :] if marker["at"] else (marker["ns"] or "") + said
 
 
 # --- who wrote it ---------------------------------------------------------------------------------

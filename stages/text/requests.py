@@ -35,10 +35,11 @@ def read_request(text: str) -> Request | None:
     end = _FORMS["sentence_end"].search(what)
     if end and (below.strip() or found["that"]):
         what, rest = what[: end.start()], what[end.end() :]
-    return Request(what.strip(), rest) if _says_enough(what) else None
+    return Request(what.strip(), rest) if says_enough(what) else None
 
 
-def _says_enough(what: str) -> bool:
+def says_enough(what: str) -> bool:
+    """Whether ``what`` is long enough to be a statement rather than a name."""
     return len(what.split()) >= _FEWEST_WORDS or (
         not what.isascii() and len(what) >= _FEWEST_CHARS_UNSPACED
     )

@@ -73,5 +73,7 @@ def test_both_see_each_character_alike():
 @given(st.lists(st.sampled_from([*ODD, *TAGS, *MARKS, "x", " x", "\n"]), max_size=12).map("".join))
 @example("<ide_opened_file>f</ide_opened_file>[remember] x")
 @example("\u00a0[remember] x")
+@example("@memory:\nx")
+@example("[remember: two words] x")
 def test_what_the_daemon_would_keep_the_hook_sets_aside(text):
     assert spool.is_marked(text) or not markers_in(text).kept

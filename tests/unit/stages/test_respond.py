@@ -119,7 +119,7 @@ def test_what_was_redacted_is_named_by_kind():
 )
 def test_who_marks_what_is_private_alone_reads_that_nothing_is_kept(text, is_told):
     built = make_built(make_classified(parsed=parse(make_prompt(text))))
-    assert ("nothing is kept" in answer(built).get("systemMessage", "")) is is_told
+    assert ("what you marked is private" in answer(built).get("systemMessage", "")) is is_told
 
 
 def test_an_unknown_namespace_is_answered_with_those_that_exist():
@@ -285,6 +285,13 @@ def test_a_line_tells_of_what_is_marked_in_a_paste():
             f"subcog: {what} in what looks pasted, so nothing of that is kept;"
             " if you mean it, send it by itself"
         )
+
+
+def test_a_line_tells_of_a_marker_with_nothing_to_keep():
+    classified = make_classified(parsed=make_parsed(empty=("[remember]",)))
+    assert json.loads(respond(make_built(classified)).body)["systemMessage"] == (
+        "subcog: nothing is kept by [remember]: there is no text behind it to keep"
+    )
 
 
 def test_a_line_tells_which_memory_was_replaced_unasked_and_how_to_undo_that():

@@ -2,6 +2,7 @@ import pytest
 
 from subcog.bus.prompts import Marked
 from subcog.bus.values import NAMESPACES
+from subcog.hooks import spool
 from subcog.stages.text.markup import (
     is_marked,
     markers_in,
@@ -107,6 +108,35 @@ def test_a_marker_says_what_to_keep_and_where(text, namespace, tag):
     assert (one.content, one.namespace, one.tag) == ("x", namespace, tag)
 
 
+@pytest.mark.parametrize(
+    ("text", "namespace", "tag", "content"),
+    [
+        ("@memory：我们使用PostgreSQL作为主数据库", None, None, "我们使用PostgreSQL作为主数据库"),
+        ("@memory:Deployments happen on Fridays", None, None, "Deployments happen on Fridays"),
+        ("@memory:deploys\nrun on Fridays", None, None, "deploys\nrun on Fridays"),
+        ("@memory:https://wiki/x is the runbook", None, None, "https://wiki/x is the runbook"),
+        ("@memory:\nThe key is rotated", None, None, "The key is rotated"),
+        ("@memory:gotchas\nThe key is rotated", "gotchas", None, "The key is rotated"),
+        ("[remember:] We use tabs", "learnings", None, "We use tabs"),
+        ("[remember: tech debt] We use SOAP", "tech-debt", None, "We use SOAP"),
+        ("[remember: release notes] We use SOAP", None, "release notes", "We use SOAP"),
+        ("[remember: notes]\nWe use SOAP", None, "notes", "We use SOAP"),
+        ("[remember: we use tabs here]", "learnings", None, "we use tabs here"),
+        ("【remember：我们使用PostgreSQL】", "learnings", None, "我们使用PostgreSQL"),
+    ],
+)
+def test_what_names_no_namespace_loses_nothing_of_the_text(text, namespace, tag, content):
+    (one,) = marked(text)
+    assert (one.namespace, one.tag, one.content) == (namespace, tag, content)
+    assert spool.is_marked(text)
+
+
+def test_a_resource_that_an_agent_names_is_ordinary_text():
+    text = "@memory:notes://today is long"
+    assert split_markers(text) == (text, ())
+    assert not spool.is_marked(text)
+
+
 def test_the_marker_is_kept_as_it_was_typed():
     assert marked("[Remember:Decision]: x")[0].marker == "[Remember:Decision]"
 
@@ -162,8 +192,10 @@ def test_elsewhere_it_is_ordinary_text(text):
     assert split_markers(text) == (text, ())
 
 
-def test_a_marker_with_nothing_to_keep_is_dropped():
-    assert split_markers("a\n[remember]") == ("a", ())
+def test_a_marker_with_nothing_to_keep_is_taken_out_and_told():
+    found = markers_in("a\n[remember]")
+    assert (found.rest, found.kept, found.empty) == ("a", (), ("[remember]",))
+    assert markers_in("> [remember]").empty == ()
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
