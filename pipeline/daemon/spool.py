@@ -18,6 +18,7 @@ from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
 from ...stages.respond import kept_line, refused_line
 from ...stages.text.markup import markers_in
+from ...stages.text.unicode import cut, one_line, visible
 from ..agents.agent import Payload, identifier
 from ..app.app import App
 from ..entrance.events import translate
@@ -27,6 +28,7 @@ MAX_ENTRY_BYTES = 4_000_000
 PATIENCE_S = 30.0
 PROMPT = "UserPromptSubmit"
 UNFINISHED_S = 3600.0
+_MAX_TOLD_CHARS = 80
 _log = logging.getLogger(__name__)
 
 
@@ -106,7 +108,10 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         raise ValueError("the name is no identity")
     if (request := entry.payload.request) is not None:
         with anyio.move_on_after(PATIENCE_S):
-            return (await app.captures.capture(request)).kept.is_settled
+            kept = (await app.captures.capture(request)).kept
+            if kept.outcome == "declined":
+                _log.warning("a capture that was set aside is not kept")
+            return kept.is_settled
         return False
     hook = translate(entry.fields.get("client", ""), PROMPT, entry.payload)
     session = identifier(hook.payload.session_id)
@@ -124,13 +129,25 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
             kept = await app.captures.keep(marked, prompt=prompt, number=number)
             if not kept.is_settled:
                 return False
-            if kept.supersedes or kept.contradicts:  # nobody was told
+            if kept.supersedes or kept.contradicts or kept.outcome == "declined":  # nobody was told
                 entrance.afterwards.note(session, kept_line(kept, marked))
         if found.refused:
             entrance.afterwards.note(session, refused_line(found.refused))
+        elif not found.kept:
+            _log.warning("a prompt that was set aside has nothing to keep")
+            entrance.afterwards.note(session, _not_kept_line(prompt, app))
         _tell_redactions(prompt, app)
         return True
     return False
+
+
+def _not_kept_line(prompt: PromptSubmitted, app: App) -> str:
+    """What the user reads of a prompt of which the hook said that it will be stored."""
+    said = one_line(visible(app.redactor.redact(prompt.text).text))
+    return (
+        f"subcog: not kept after all: “{cut(said, _MAX_TOLD_CHARS)}” was set aside, but no marker of"
+        " yours has a text behind it; to keep it, begin the line with [remember]"
+    )
 
 
 def _tell_redactions(prompt: PromptSubmitted, app: App) -> None:

@@ -264,3 +264,25 @@ async def test_that_what_was_set_aside_is_marked_in_a_paste_is_told_with_the_nex
         body, _ = entrance.afterwards.beside("s", b"{}")
         await app.unload()
     assert "stands in what looks pasted" in json.loads(body)["systemMessage"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("/deploy now\n[remember] We deploy on Fridays", "“/deploy now [remember] We deploy on Fr"),
+        ("[remember] <private>We deploy on Fridays</private>", "“[remember]”"),
+    ],
+)
+async def test_that_what_was_set_aside_holds_nothing_to_keep_is_told_and_logged(
+    tmp_path, caplog, prompt, said
+):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    entrance = HookHandler(app)
+    async with app.running():
+        spooled(paths, 1, prompt, session_id="s", cwd=str(tmp_path))
+        assert await drain(paths.spool, app, entrance) == 1
+        body, _ = entrance.afterwards.beside("s", b"{}")
+    told = json.loads(body)["systemMessage"]
+    assert told.startswith(f"subcog: not kept after all: {said}")
+    assert "a prompt that was set aside has nothing to keep" in caplog.messages
