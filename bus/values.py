@@ -408,7 +408,8 @@ class Kept(Value, frozen=True, kw_only=True):
     """What became of one capture.
 
     ``declined``: there was nothing to keep. ``pending``: it is still on its way. ``failed``: the
-    store could not take it, and ``reason`` says why. ``contradicts`` is a memory that seems to
+    store could not take it, and ``reason`` says why. Where it was ``merged``, ``reason`` says what
+    changed of the text, and what found no room. ``contradicts`` is a memory that seems to
     say otherwise, ``supersedes`` one that it has replaced since the text says so itself.
     ``was_forgotten``: this text had been forgotten, and was asked for again.
     """

@@ -222,6 +222,8 @@ def kept_line(kept: Kept, marked: Marked) -> str:
     if kept.redactions:
         line += f"; left out of it: {', '.join(sorted(set(kept.redactions)))}"
         line += f" ({kept.reason})" if kept.reason and kept.outcome not in _REFUSALS else ""
+    elif kept.reason and kept.outcome == "merged":
+        line += f"; {kept.reason}"
     if marked.tag:
         tag = cut(one_line(visible(marked.tag)), 40)
         line += f"; there is no namespace {tag!r}, only {', '.join(NAMESPACES)}"

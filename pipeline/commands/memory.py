@@ -120,6 +120,8 @@ def _captured(answer: CaptureResult, text: str) -> Iterator[str]:
         yield f"  redacted: {', '.join(answer.redactions)}"
         if answer.reason:
             click.echo(f"subcog: warning: {answer.reason}", err=True)
+    elif answer.reason:
+        yield f"  {answer.reason}"
 
 
 def show_capture(answer: CaptureResult, lines: Iterable[str], done: str) -> None:

@@ -232,7 +232,10 @@ def _report(
     would = "would be " if dry_run else ""
     click.echo("{file} ({format}): found {found}; ".format(**report) + would + _ends(outcomes))
     if counts["differs"]:
-        click.echo("differs: another text is here under that id, and stays; see --as-exported")
+        click.echo(
+            "differs: another text is here, under that id or but for case and white space,"
+            " and stays; see --as-exported"
+        )
     if redacted:
         click.echo(f"redacted {redacted} of them")
     if source.left_out:

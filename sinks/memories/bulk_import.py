@@ -27,6 +27,7 @@ from ..store.rows import Row, content_hash
 from ..store.store import Store
 from ..store.tombstones import wording_of
 from .lifecycle import Lifecycle
+from .versions import is_reworded, rewritten
 
 # The first characters of an id are the time it was made, the rest tells it from others.
 _TIME_CHARS = len("mem_") + 10
@@ -39,7 +40,7 @@ class BulkImport:
 
     ``stored``: new here. ``updated``: another version was here. ``unchanged``: this
     version, a newer one or a memory with the same text was here. ``differs``: one with another text
-    was here, and stays, for the draft is to be new. ``forgotten``: it, or its text in
+    was here, be it in case or white space alone, and stays, for the draft is to be new or older. ``forgotten``: it, or its text in
     whatever form, with or without its heading, was deleted here for good, and stays deleted.
     ``declined``: it was empty.
     """
@@ -167,25 +168,54 @@ class BulkImport:
         if not memories:
             return
         known = await self._store.known_texts({_text(memory) for memory in memories})
+        older: dict[tuple[str, Scope], list[Memory]] = {}
         for memory in memories:
-            if _text(memory) in known:
+            same = known.get(_text(memory), ())
+            if any(not is_reworded(one.content, memory.content) for one in same):
                 batch.note(memory, "unchanged")
             elif batch.bars(memory):
                 batch.note(memory, "forgotten")
-            else:
-                known.add(_text(memory))
+            elif not same:
+                known[_text(memory)] = (memory,)
                 batch.add(memory, "stored")
+            elif await self._keeps_text(same[0], memory, batch, older.get(_text(memory), ())):
+                batch.note(memory, "differs")
+            else:
+                newer = self._in_text_of(memory, same[0])
+                older.setdefault(_text(memory), []).append(same[0])
+                known[_text(memory)] = (newer, *same[1:])
+                batch.add(newer, "updated")
+
+    async def _keeps_text(
+        self, present: Memory, memory: Memory, batch: _Batch, older: Sequence[Memory]
+    ) -> bool:
+        """Whether ``present`` stays as it is, though ``memory`` has its text in another form.
+
+        What was here already does where the drafts are to be new, and so does what had that form
+        before, in its ``older`` versions of this batch or those that are stored.
+        """
+        if present.id not in batch.new:
+            if batch.as_new:
+                return True
+            older = (*older, *await self._store.history(present.id, [present.scope]))
+        return any(not is_reworded(one.content, memory.content) for one in older)
+
+    def _in_text_of(self, memory: Memory, present: Memory) -> Memory:
+        """The next version of ``present``, in the case and white space of ``memory``."""
+        newer = rewritten(present, memory.content, memory.summary, memory.provenance)
+        return replace(newer, version=present.version + 1, updated_at=self._clock())
 
 
 class _Batch:
     """What is to be written, and what was counted; ``barred`` are texts that were forgotten.
 
-    ``as_new``: what is here stays as it is.
+    ``as_new``: what is here stays as it is. ``new`` are the ids of what was not here.
     """
 
     def __init__(self, barred: Set[tuple[Scope, str]], *, as_new: bool) -> None:
         self.as_new = as_new
         self.fresh: list[Memory] = []
+        self.new: set[str] = set()
         self.outcomes: Counter[str] = Counter()
         self.items: list[ImportedItem] = []
         self._barred = barred
@@ -197,6 +227,8 @@ class _Batch:
     def add(self, memory: Memory, outcome: str) -> None:
         """Have ``memory`` written."""
         self.fresh.append(memory)
+        if outcome == "stored":
+            self.new.add(memory.id)
         self.note(memory, outcome)
 
     def note(self, memory: Memory, outcome: str) -> None:

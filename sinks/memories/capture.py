@@ -33,11 +33,13 @@ from ..store.rows import Row, content_hash
 from ..store.store import Store
 from .comparison import RECORDS, Comparer, Comparison
 from .lifecycle import Lifecycle, denied_by_successor
-from .versions import draft, merger, revision
+from .versions import draft, is_reworded, left_out, merger, revision
 
 _log = logging.getLogger(__name__)
 
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
+_REWRITTEN = "it takes the place of the text that differed in case or white space alone"
+_NOT_REWRITTEN = "the text that is there stays; it differs in case or white space alone"
 _FORGOTTEN_SINCE = "it was stored before and forgotten since"
 
 
@@ -200,8 +202,11 @@ class CaptureWriter:
             duplicate = await self._lifecycle.find(duplicate_id, [event.request.scope])
             if duplicate is None or not duplicate.holds(self._clock()):
                 return None
-            merged = merger(duplicate, event, f"merged: {similarity}", self._clock())
-            events = await self._write(event, merged, "merged")
+            now = self._clock()
+            merged = merger(duplicate, event, f"merged: {similarity}", now)
+            missing = left_out(duplicate, event, merged, now)
+            reason = "; ".join(filter(None, (_of_form(duplicate, event, merged), missing)))
+            events = await self._write(event, merged, "merged", reason)
         replaced = event.request.supersedes
         if replaced is not None and replaced != duplicate_id:
             *marks, change = await self._lifecycle.mark_superseded(
@@ -248,7 +253,7 @@ class CaptureWriter:
     # --- commit ----------------------------------------------------------------------------------
 
     async def _write(
-        self, event: StoreRequested, memory: Memory, outcome: str
+        self, event: StoreRequested, memory: Memory, outcome: str, reason: str = ""
     ) -> tuple[Event, ...]:
         encoding = await self._encoded(memory)
         merged = event.content.text if outcome == "merged" else ""
@@ -256,7 +261,7 @@ class CaptureWriter:
         await self._store.put([Row(memory, encoding)], wanted=wanted, merged=merged)
         return (
             self._stored(event, memory, encoding, outcome),
-            self._settled(event, memory, outcome),
+            self._settled(event, memory, outcome, reason=reason),
         )
 
     async def _encoded(self, memory: Memory) -> Encoding:
@@ -269,18 +274,33 @@ class CaptureWriter:
         return MemoriesStored(trace=event.trace, stored=((memory, encoding),))
 
     def _settled(
-        self, event: StoreRequested, memory: Memory, outcome: str, other: Memory | None = None
+        self,
+        event: StoreRequested,
+        memory: Memory,
+        outcome: str,
+        other: Memory | None = None,
+        *,
+        reason: str = "",
     ) -> CaptureSettled:
         kept = Kept(
             outcome="merged" if outcome == "merged" else "stored",
             namespace=memory.namespace,
             memory_id=memory.id,
             summary=memory.summary,
+            reason=reason,
             redactions=event.content.redactions,
             contradicts=other.id if other and memory.supersedes != other.id else None,
             supersedes=other.id if other and memory.supersedes == other.id else None,
         )
         return CaptureSettled(trace=event.trace, kept=kept, memory=memory, other=other)
+
+
+def _of_form(duplicate: Memory, event: StoreRequested, merged: Memory) -> str:
+    """What becomes of a text that only case or white space tells from ``duplicate``; else empty."""
+    text = event.content.text
+    if content_hash(text) != duplicate.content_hash or not is_reworded(duplicate.content, text):
+        return ""
+    return _REWRITTEN if merged.content == text else _NOT_REWRITTEN
 
 
 def _settled_memory(events: tuple[Event, ...]) -> Memory | None:

@@ -53,15 +53,68 @@ def draft(event: StoreRequested, hashed: str, now: datetime) -> Memory:
     )
 
 
+def is_reworded(old: str, new: str) -> bool:
+    """Whether two texts of one hash differ in more than the white space at their ends."""
+    return old.strip() != new.strip()
+
+
+def rewrites(duplicate: Memory, event: StoreRequested, now: datetime) -> bool:
+    """Whether somebody asks to keep the text of ``duplicate`` in other case or white space.
+
+    Not where it was said before that of ``duplicate``.
+    """
+    text = event.content.text
+    return (
+        event.request.explicit
+        and content_hash(text) == duplicate.content_hash
+        and is_reworded(duplicate.content, text)
+        and _said_at(event, now) >= duplicate.updated_at
+    )
+
+
+def rewritten(memory: Memory, text: str, summary: str, by: Provenance) -> Memory:
+    """``memory`` with its words as they stand in ``text``, in another case or white space."""
+    gate = "only case or white space differs"
+    return replace(
+        memory, content=text, summary=summary, anchors=(), provenance=replace(by, gate=gate)
+    )
+
+
+def left_out(duplicate: Memory, event: StoreRequested, merged: Memory, now: datetime) -> str:
+    """What of both found no room in ``merged``; empty where nothing is missing."""
+    both = (*event.tags, *_open_tags(duplicate, event, now))
+    tags = [tag for tag in dict.fromkeys(both) if tag not in merged.tags]
+    questions = {*(event.questions or ()), *duplicate.questions} - {*merged.questions}
+    triggers = len({*(event.triggers or ()), *duplicate.triggers}) - len(set(merged.triggers))
+    parts = [
+        f"the tags {', '.join(tags)}" if tags else "",
+        f"{len(questions)} of the questions" if questions else "",
+        f"{triggers} of the triggers" if triggers else "",
+    ]
+    missing = "; ".join(filter(None, parts))
+    return f"there was no room for {missing}" if missing else ""
+
+
 def merger(duplicate: Memory, event: StoreRequested, gate: str, now: datetime) -> Memory:
-    """``duplicate``, confirmed by what ``event`` asks to keep; ``gate`` says why."""
+    """``duplicate``, confirmed by what ``event`` asks to keep; ``gate`` says why.
+
+    It takes over the newer text where only case or white space differs.
+    """
+    merged = _confirmed(duplicate, event, gate, now)
+    if not rewrites(duplicate, event, now):
+        return merged
+    by = event.request.provenance
+    return rewritten(merged, event.content.text, event.summary.text, by)
+
+
+def _confirmed(duplicate: Memory, event: StoreRequested, gate: str, now: datetime) -> Memory:
     request = event.request
     confidence = max(duplicate.confidence_percent, request.confidence_percent) + _CONFIRMED
     return replace(
         duplicate,
         version=duplicate.version + 1,
         namespace=event.namespace if request.own_namespace else duplicate.namespace,
-        tags=_united_tags(duplicate, event, now),
+        tags=_united(event.tags, _open_tags(duplicate, event, now), _MAX_TAGS),
         questions=_united(event.questions, duplicate.questions, MOST_QUESTIONS),
         triggers=_united(event.triggers, duplicate.triggers, MOST_TRIGGERS),
         confidence_percent=min(100, confidence),
@@ -71,12 +124,11 @@ def merger(duplicate: Memory, event: StoreRequested, gate: str, now: datetime) -
     )
 
 
-def _united_tags(duplicate: Memory, event: StoreRequested, now: datetime) -> tuple[str, ...]:
-    """The tags of both; what is said to be in the way after it was closed is open again."""
-    tags = duplicate.tags
+def _open_tags(duplicate: Memory, event: StoreRequested, now: datetime) -> tuple[str, ...]:
+    """The tags of ``duplicate``; what is said to be in the way after it was closed is open again."""
     if duplicate.namespace in TO_DO and _said_at(event, now) > duplicate.updated_at:
-        tags = tuple(tag for tag in tags if tag.casefold() not in CLOSED_TAGS)
-    return tuple(dict.fromkeys((*tags, *event.tags)))[:_MAX_TAGS]
+        return tuple(tag for tag in duplicate.tags if tag.casefold() not in CLOSED_TAGS)
+    return duplicate.tags
 
 
 def revision(old: Memory, event: StoreRequested, now: datetime) -> Memory:

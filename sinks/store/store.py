@@ -238,11 +238,16 @@ class Store:
             lambda cursor: reads.find_hash(cursor, content_hash, scope, namespace, now)
         )
 
-    async def known_texts(self, texts: Collection[reads.Text]) -> set[reads.Text]:
-        """Those of ``texts`` (content hash, scope) for which ``find_hash`` finds one."""
+    async def known_texts(
+        self, texts: Collection[reads.Text]
+    ) -> dict[reads.Text, tuple[Memory, ...]]:
+        """The memories with each of ``texts`` (content hash, scope), as ``find_hash`` finds them.
+
+        The oldest of a text first; a text that none has is left out.
+        """
         maybe = [text for text in texts if self._may_be_stored(text)]
         if not maybe:
-            return set()
+            return {}
         now = self._clock()
         return await self.read(lambda cursor: reads.known_texts(cursor, maybe, now))
 

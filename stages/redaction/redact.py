@@ -257,7 +257,8 @@ def with_warning(event: CaptureSettled) -> CaptureSettled:
     kept = event.kept
     if kept.outcome not in {"stored", "merged"} or not set(kept.redactions) - {PRIVATE}:
         return event
-    return replace(event, kept=replace(kept, reason=WARNING))
+    reason = f"{WARNING}; {kept.reason}" if kept.reason else WARNING
+    return replace(event, kept=replace(kept, reason=reason))
 
 
 class _Cleaner:

@@ -168,13 +168,15 @@ async def test_pages_hold_every_current_version_by_id_whatever_its_validity(stor
 
 
 async def test_known_texts_are_those_that_a_valid_memory_has(store):
-    await store.put([make_row(1), make_row(2, superseded_by="mem_x"), make_row(3, valid_to=START)])
+    first, second = make_row(1), make_row(4, content_hash="hash-1")
+    gone = (make_row(2, superseded_by="mem_x"), make_row(3, valid_to=START))
+    await store.put([second, first, *gone])
     texts = {(f"hash-{number}", HERE) for number in range(5)}
 
     assert await store.known_texts(texts | {("hash-1", ELSEWHERE), ("", HERE)}) == {
-        ("hash-1", HERE)
+        ("hash-1", HERE): (first.memory, second.memory)
     }
-    assert await store.known_texts(set()) == set()
+    assert await store.known_texts(set()) == {}
 
 
 async def test_the_scope_of_an_id_is_told_even_of_a_forgotten_one(store):

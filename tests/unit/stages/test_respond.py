@@ -81,6 +81,10 @@ def test_what_had_been_forgotten_is_said_to_be_kept_again():
             "subcog: known already, merged into gotcha: s (mem_1)",
         ),
         (
+            Kept(outcome="merged", namespace="gotchas", memory_id="mem_1", summary="s", reason="r"),
+            "subcog: known already, merged into gotcha: s (mem_1); r",
+        ),
+        (
             Kept(outcome="pending", namespace="tech-debt", summary="s"),
             "subcog: will be kept as tech-debt: s",
         ),

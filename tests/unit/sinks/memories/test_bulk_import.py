@@ -182,7 +182,7 @@ async def test_a_superseded_memory_comes_back_hidden(bench):
 
 
 async def test_of_strangers_each_text_is_stored_once(bench):
-    one, same = memory(1, "The same words"), memory(2, "the  same WORDS")
+    one, same = memory(1, "The same words"), memory(2, " The same words\n")
     assert await bring(bench, one, same, known_by_id=False) == {"stored": 1, "unchanged": 1}
     again = memory(3, "The same words")
     assert await bring(bench, again, known_by_id=False) == {"unchanged": 1}
@@ -210,3 +210,33 @@ def test_the_id_of_a_copy_keeps_the_time_and_the_form():
     assert len(copy) == 30
     assert copy != id_in(HERE, "mem_01m80a4jxjsh35q3dhqe8kxxeb")
     assert set(copy[4:]) <= set("0123456789abcdefghjkmnpqrstvwxyz")
+
+
+FORMS = ("curl -o names the output file", "curl -O names the output file")
+
+
+async def test_two_texts_of_an_import_that_differ_in_case_are_two_versions(bench):
+    came = [memory(number, text, version=1) for number, text in enumerate(FORMS)]
+    for rehearsal in (True, False):
+        outcomes = await bring(bench, *came, known_by_id=False, as_new=True, rehearsal=rehearsal)
+        assert outcomes == {"stored": 1, "updated": 1}
+    [now] = await everything(bench)
+    history = await bench.archive.store.history(now.id, [HERE])
+    assert [(one.version, one.content) for one in history] == [(1, FORMS[0]), (2, FORMS[1])]
+    assert now.provenance.gate == "only case or white space differs"
+
+    again = await bring(bench, *came, known_by_id=False, as_new=True)
+    assert again == {"differs": 1, "unchanged": 1}
+    assert await everything(bench) == (now,)
+
+
+@pytest.mark.parametrize(("as_new", "outcome"), [(True, "differs"), (False, "updated")])
+async def test_what_is_here_in_another_case_is_not_told_to_be_unchanged(bench, as_new, outcome):
+    await bring(bench, memory(1, FORMS[0]))
+    came = memory(2, FORMS[1])
+    assert await bring(bench, came, known_by_id=False, as_new=as_new) == {outcome: 1}
+    [now] = await everything(bench)
+    assert now.content == FORMS[outcome == "updated"]
+    assert await bring(bench, memory(3, FORMS[0]), known_by_id=False, as_new=as_new) == {
+        ("unchanged" if as_new else "differs"): 1
+    }

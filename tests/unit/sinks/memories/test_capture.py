@@ -15,6 +15,7 @@ from tests.waiting import PATIENCE_S
 
 BCRYPT = "We use bcrypt for password hashing in the login service"
 FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
+PAST = datetime(2001, 1, 1, tzinfo=UTC)
 ARGON = "We use argon2id for password hashing in the login service"
 
 
@@ -42,10 +43,49 @@ async def test_a_memory_is_as_old_as_its_words_and_never_from_the_future(bench):
     assert ahead.memory.created_at < FUTURE
 
 
+@pytest.mark.parametrize(
+    ("text", "newer"),
+    [
+        ("The header is called x-trace-id", "The header is called X-Trace-ID"),
+        ("if x:\n    a()\nb()", "if x:\n    a()\n    b()"),
+    ],
+)
+async def test_the_newer_of_two_texts_that_differ_in_case_or_white_space_counts(
+    bench, text, newer
+):
+    first = await bench.keep(text, tags=("http",), provenance=Provenance(hook="cli", session="s1"))
+    again = await bench.keep(newer, provenance=Provenance(hook="cli", session="s2"))
+    assert (again.kept.outcome, again.kept.memory_id) == ("merged", first.memory.id)
+    assert "takes the place of the text that differed in case or white space" in again.kept.reason
+
+    history = await bench.archive.store.history(first.memory.id, [HERE])
+    assert [one.content for one in history] == [text, newer]
+    assert history[-1].tags == ("http",)
+    assert history[-1].provenance.session == "s2"
+    assert history[-1].summary == newer
+
+
+@pytest.mark.parametrize("fields", [{"explicit": False}, {"said_at": PAST}])
+async def test_what_nobody_asked_for_or_was_said_before_changes_no_case(bench, fields):
+    first = await bench.keep("The header is called x-trace-id")
+    again = await bench.keep("The header is called X-TRACE-ID", **fields)
+    assert again.memory.content == "The header is called x-trace-id"
+    assert "the text that is there stays" in again.kept.reason
+    assert again.memory.id == first.memory.id
+
+
+async def test_new_tags_stay_where_too_many_are_merged_and_what_is_left_out_is_named(bench):
+    old = tuple(f"t{number}" for number in range(10))
+    await bench.keep(BCRYPT, tags=old, questions=("a?", "b?", "c?"))
+    again = await bench.keep(BCRYPT, tags=("urgent", "t3"), questions=("d?",))
+    assert again.memory.tags == ("urgent", "t3", "t0", "t1", "t2", "t4", "t5", "t6", "t7", "t8")
+    assert again.kept.reason == "there was no room for the tags t9; 1 of the questions"
+
+
 async def test_the_same_words_are_merged_and_make_the_memory_surer(bench):
     first = await bench.keep(BCRYPT, tags=("auth",), confidence_percent=60)
     again = await bench.keep(
-        BCRYPT.upper(),
+        f"{BCRYPT}\n",
         tags=("login",),
         confidence_percent=50,
         provenance=Provenance(hook="PostToolUse", session="s2"),
@@ -55,8 +95,9 @@ async def test_the_same_words_are_merged_and_make_the_memory_surer(bench):
     memory = await bench.current(first.memory.id)
     assert memory.version == 2
     assert memory.content == BCRYPT
-    assert memory.tags == ("auth", "login")
+    assert memory.tags == ("login", "auth")
     assert memory.confidence_percent == 65
+    assert again.kept.reason == ""
     assert memory.sources == (Provenance(hook="PostToolUse", session="s2"),)
     assert memory.provenance.gate == "merged: the same text"
 
