@@ -168,7 +168,7 @@ class MemoryCalls:
     def _updated(self, answer: CaptureResult, old: Memory) -> CaptureResult:
         """``answer``; what it says to have changed of ``old`` can be taken back."""
         if answer.version is not UNSET and answer.version != old.version:
-            self._journal.note("update", old)
+            self._journal.note("update", old, after=answer.version)
         return answer
 
     async def supersede(
@@ -206,7 +206,8 @@ class MemoryCalls:
             return self._updated(replace(answer, reason=reason), old)
         if answer.outcome in {"stored", "merged"}:
             made = (answer.id or "") if answer.outcome == "stored" else ""
-            self._journal.note("supersede", old, made=made)
+            [now] = await (await self._app.archive.get()).store.get([old.id], [old.scope]) or [None]
+            self._journal.note("supersede", old, after=now and now.version, made=made)
         return replace(answer, supersedes=old.id)
 
     async def expire(self, params: ExpireParams, place: Place) -> MemoryResult:
@@ -225,7 +226,7 @@ class MemoryCalls:
 
     async def _changed(self, what: What, old: Memory, event: Event, place: Place) -> MemoryResult:
         memory = await self._change(event, place)
-        self._journal.note(what, old)
+        self._journal.note(what, old, after=memory.version)
         return answers.memory_answer(memory)
 
     async def _capture(

@@ -46,6 +46,7 @@ What = Literal["forget", "update", "supersede", "expire", "restore", "keep", "bu
 class Change(Struct, frozen=True):
     """A change that a user began at ``at`` of the memory that was ``before``.
 
+    ``after`` is the version that it became; None where it became none, or that is not known.
     ``made`` is the id of the memory that came with it; empty where none did. Changes of the same
     ``command`` were asked for together; empty where it was the only one. Where it ``is_final``,
     ``before`` has no text, and it cannot be taken back.
@@ -54,6 +55,7 @@ class Change(Struct, frozen=True):
     at: datetime
     what: What
     before: Memory
+    after: int | None = None
     made: str = ""
     command: str = ""
     is_final: bool = False
@@ -73,11 +75,14 @@ class Journal:
         before: Memory,
         *,
         at: datetime | None = None,
+        after: int | None = None,
         made: str = "",
         command: str = "",
         is_final: bool = False,
     ) -> None:
-        """A user changed the memory that was ``before``; it began ``at``, else now.
+        """A user changed the memory that was ``before`` to version ``after``; it began ``at``.
+
+        Without ``at`` it began now.
 
         What was done to a memory before it was forgotten cannot be taken back any more. Of what
         ``is_final`` no text is held.
@@ -95,7 +100,7 @@ class Journal:
                 questions=(),
                 triggers=(),
             )
-        change = Change(at or self._clock(), what, before, made, command, is_final)
+        change = Change(at or self._clock(), what, before, after, made, command, is_final)
         self._changes.append(change)
         self._chars += len(before.content)
         self._let_go()
@@ -194,10 +199,26 @@ class UndoCalls:
             uses = (await self._app.archive.get()).uses
             await uses.retract(memory.id, change.at)
             return done
+        await self._refuse_newer(change, place)
         if change.made and not await self._forget_made(change.made, place):
             done = replace(done, kept=change.made)
         await self._put_back(memory, place)
         return done
+
+    async def _refuse_newer(self, change: Change, place: Place) -> None:
+        """Raises ``CallRefused`` where the memory was changed or said again after ``change``.
+
+        Somebody was told of that: taking an older change back must not take it back as well.
+        """
+        memory_id = change.before.id
+        history = await (await self._app.archive.get()).store.history(memory_id, place.readable)
+        made = next((one for one in history if one.version == change.after), None)
+        if made is not None and not _is_as_made(made, history[-1]):
+            raise CallRefused(
+                f"{memory_id} was changed since: `subcog history {memory_id}` shows how, and "
+                f"`subcog restore {memory_id} --version {change.before.version}` "
+                "brings the older version back"
+            )
 
     async def _forget_made(self, made: str, place: Place) -> bool:
         """Forget the memory that came with a change; False where it is kept.
@@ -207,7 +228,7 @@ class UndoCalls:
         history = await (await self._app.archive.get()).store.history(made, place.readable)
         if not history:
             return True
-        if not _is_as_made(history):
+        if not _is_as_made(history[0], history[-1]):
             return False
         event = ForgetRequested(
             trace=self._app.new_id(),
@@ -289,9 +310,8 @@ class UndoCalls:
             raise CallRefused(settled.reason or f"{settled.missing} is not there any more")
 
 
-def _is_as_made(history: Sequence[Memory]) -> bool:
-    """Whether the last version has no more than the first, but for what is noted unasked."""
-    first, last = history[0], history[-1]
+def _is_as_made(first: Memory, last: Memory) -> bool:
+    """Whether the ``last`` version has no more than the ``first``, but for what is noted unasked."""
     return last == replace(
         first,
         version=last.version,

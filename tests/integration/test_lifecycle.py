@@ -94,6 +94,53 @@ def test_undoing_a_supersession_keeps_what_was_captured_again_or_changed_meanwhi
     assert house.ask("get", newer)["tags"] == ["sso"]
 
 
+def test_undoing_a_small_update_takes_nothing_back_that_was_said_after_it(house, old):
+    house.ask("update", old, "--tags", "sso")
+    again = house.capture(BCRYPT, "--tags", "login")
+    assert (again["outcome"], again["tags"]) == ("merged", ["login", "sso"])
+    said = refused(house, "undo")
+    assert f"{old} was changed since" in said
+    assert f"subcog restore {old} --version 1" in said
+    assert house.ask("get", old)["tags"] == ["login", "sso"]
+
+
+@pytest.mark.parametrize("change", [("update", "--tags", "sso"), ("expire", "--at", "30d")])
+def test_undoing_a_change_brings_nothing_back_that_was_replaced_since(house, change):
+    verb, *how = change
+    jest = house.capture("We use Jest for the unit tests of the web client")["id"]
+    house.ask(verb, jest, *how)
+    said = house.prompt(
+        "[remember] We no longer use Jest for the unit tests of the web client, we use Vitest"
+    )["systemMessage"]
+    assert f"it replaces {jest}" in said
+
+    assert f"{jest} was changed since" in refused(house, "undo", jest)
+    assert house.ask("get", jest)["superseded_by"]
+
+
+def test_one_change_after_the_other_is_undone(house, old):
+    house.ask("update", old, "--tags", "sso")
+    house.ask("update", old, "--tags", "sso,login")
+    new = house.capture("Keycloak keeps the passwords")["id"]
+    house.ask("supersede", old, new)
+    undone = [house.ask("undo")["undone"][0]["what"] for _ in range(3)]
+    assert undone == ["supersede", "update", "update"]
+    assert house.ask("get", old)["tags"] == ["auth"]
+
+
+def test_what_was_changed_since_is_named_beside_what_was_undone(house, old):
+    other = house.capture("Releases are cut on Thursdays by the robot")["id"]
+    for memory in (old, other):
+        house.ask("update", memory, "--tags", "sso")
+    house.ask("update", other, "--tags", "cut")
+    house.capture("Releases are cut on Thursdays by the robot", "--tags", "new")
+    answer = json.loads(house.run("undo", old, other, "--json").stdout)
+    assert [one["id"] for one in answer["undone"]] == [old]
+    assert [(one["id"], "was changed since" in one["reason"]) for one in answer["failed"]] == [
+        (other, True)
+    ]
+
+
 def test_undoing_a_supersession_forgets_what_came_with_it(house, old):
     new = house.ask("supersede", old, "--text", ARGON)["id"]
     [undone] = house.ask("undo")["undone"]
