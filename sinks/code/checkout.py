@@ -6,12 +6,11 @@ would ignore by the ``.gitignore`` at the top is not listed, nor what is generat
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from ...bus.anchors import is_inside
 from ...config.patterns import regex
+from .ignored import Ignored
 
 MAX_BYTES = 1_000_000
 """A larger file is no source text that somebody wrote."""
@@ -27,8 +27,6 @@ MAX_BYTES = 1_000_000
 MOST_FILES = 20_000
 MOST_FOLDERS = 4_000
 _LISTED_S = 3.0
-_MOST_RULES = 500
-_MAX_RULE_CHARS = 256
 _GENERATED = frozenset(
     "node_modules bower_components vendor site-packages __pycache__ venv".split()
 )
@@ -155,26 +153,6 @@ class Checkout:
         return read.data.decode("utf-8", "replace") if read else ""
 
 
-class Ignored:
-    """The rules of a ``.gitignore``; one that takes something back is left out with what it names.
-
-    Good enough to leave out what is generated; git itself decides more finely.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.is_empty = not text
-        lines = (line.strip() for line in text.splitlines()[:_MOST_RULES])
-        rules = [
-            line for line in lines if line and line[0] not in "#!" and len(line) <= _MAX_RULE_CHARS
-        ]
-        self._of_folders = _patterns(rules)
-        self._of_files = _patterns([rule for rule in rules if not rule.endswith("/")])
-
-    def matches(self, path: str, *, is_folder: bool) -> bool:
-        paths, names = self._of_folders if is_folder else self._of_files
-        return bool(paths.match(path) or names.match(path.rpartition("/")[2]))
-
-
 def _is_left_out(path: str, rules: Callable[[str], Ignored]) -> bool:
     """Whether a folder is hidden, or its name says that it is generated and no rule might.
 
@@ -187,16 +165,6 @@ def _is_left_out(path: str, rules: Callable[[str], Ignored]) -> bool:
     return rules("").is_empty or any(
         rules(folder).matches(path.removeprefix(folder), is_folder=True) for folder in above
     )
-
-
-def _patterns(rules: Sequence[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What matches paths, and, for the rules without a slash, what matches names at any depth."""
-    anchored = [rule for rule in rules if "/" in rule.removesuffix("/")]
-    return _any_of(anchored), _any_of(rule for rule in rules if rule not in anchored)
-
-
-def _any_of(rules: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(rule.strip("/")) for rule in rules) or r"(?!)")
 
 
 def may_be_read(path: str) -> bool:

@@ -307,24 +307,6 @@ async def test_hostile_files_are_compared_by_their_lines(tmp_path):
         assert [one.path for one in anchors] == [name]
 
 
-@pytest.mark.parametrize(
-    ("rule", "left_out", "listed"),
-    [
-        ("*.gen.py", ["a.gen.py", "sub/b.gen.py"], ["gen.py"]),
-        ("/sub/b.py", ["sub/b.py"], ["b.py", "sub/sub/b.py"]),
-        ("sub/", ["sub/b.py", "other/sub/b.py"], ["sub.py"]),
-        ("other/*.py", ["other/a.py"], ["a.py"]),
-        ("b[12].py\n!b1.py\n# *\n", ["sub/b1.py", "b2.py"], ["b3.py"]),
-    ],
-)
-def test_what_git_ignores_is_not_listed(tmp_path, rule, left_out, listed):
-    for path in (*left_out, *listed):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
-    (tmp_path / ".gitignore").write_text(rule)
-    assert set(Checkout(tmp_path).files()) == {".gitignore", *listed}
-
-
 def test_a_listing_ends_where_it_is_late_and_what_is_sought_in_it_is_unknown(project):
     for number in range(5):
         (project / f"more{number}.py").write_text(CODE)
