@@ -111,7 +111,8 @@ class _Resolver:
             return ""
         ending = f"/{plain}"
         found = [path for path in self._checkout.files() if path.endswith(ending)]
-        return found[0] if len(found) == 1 and not self._late() else ""
+        is_sure = len(found) == 1 and self._checkout.is_whole and not self._late()
+        return found[0] if is_sure else ""
 
     def _first(self, named: str) -> str:
         return next(filter(self._is_there, places_of(named, self._folder)), "")
@@ -258,7 +259,9 @@ def _below(top: Path, absolute: str) -> str:
 
 
 def examine(anchor: Anchor, checkout: Checkout, *, late: Late) -> AnchorState:
-    """The state of ``anchor`` now; None in it where time ran out, or the form is not known."""
+    """The state of ``anchor`` now; None in it where the form is not known, or where it was not
+    found and not all of the project was searched.
+    """
     if anchor.digest.partition(":")[0] != VERSION:
         return _of(anchor, None)
     try:
@@ -295,7 +298,7 @@ def _moved_file(anchor: Anchor, checkout: Checkout, late: Late) -> AnchorState:
         now = find_file(checkout, anchor.path, anchor.digest, twins=twins, late=late)
         if now:
             return _of(anchor, "moved", now)
-    return _of(anchor, None if late() else "gone")
+    return _of(anchor, "gone" if checkout.is_whole and not late() else None)
 
 
 def _moved_symbol(anchor: Anchor, checkout: Checkout, late: Late) -> AnchorState:

@@ -25,7 +25,12 @@ MAX_BYTES = 1_000_000
 """A larger file is no source text that somebody wrote."""
 
 MOST_FILES = 20_000
+"""So many files are listed beside pictures and the like,"""
+MOST_LISTED = 100_000
+"""so many with them,"""
 MOST_FOLDERS = 4_000
+"""in so many folders."""
+
 _LISTED_S = 3.0
 _GENERATED = frozenset(
     "node_modules bower_components vendor site-packages __pycache__ venv".split()
@@ -33,6 +38,13 @@ _GENERATED = frozenset(
 _OFTEN_GENERATED = frozenset("dist build target out coverage env".split())
 """Left out where no ``.gitignore`` says what is generated."""
 _SEEN_HIDDEN = frozenset(".github .gitlab .circleci .ci .devcontainer .husky".split())
+_ASSETS = frozenset(
+    ".svg .png .jpg .jpeg .gif .webp .avif .ico .icns .bmp .tif .tiff .psd .woff .woff2 .ttf .otf"
+    " .eot .mp3 .mp4 .wav .ogg .flac .webm .mov .avi .pdf .zip .gz .tgz .bz2 .xz .zst .7z .jar .war"
+    " .class .o .a .so .dll .dylib .exe .bin .dat .pyc .wasm .map .snap .parquet .npy .npz .pkl .pt"
+    " .onnx .safetensors .db .sqlite".split()
+)
+"""Suffixes of what no code moves to."""
 _SECRET = regex(
     r"\.env(?!\.(?:example|sample|template)$)(?:\..*)?|.*\.(?:pem|key|p12|pfx|jks|keystore)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519).*|\.?(?:secrets?|credentials?|htpasswd|netrc|pgpass)(?:\..*)?",
@@ -84,6 +96,7 @@ class Checkout:
         self._late = late
         self._clock = clock
         self._listed: tuple[float, tuple[str, ...]] | None = None
+        self._is_whole = False
 
     def stamp(self, path: str) -> Stamp | None:
         """What is at ``path``: its mode, inode, size and times; None for nothing."""
@@ -124,17 +137,37 @@ class Checkout:
         return data if len(data) <= MAX_BYTES and b"\0" not in data else None
 
     def files(self) -> tuple[str, ...]:
-        """The paths of the project's files, at most 20,000, those near the top first."""
+        """The paths of the project's files, those near the top first; see ``is_whole``."""
         if self._listed is None or self._clock() - self._listed[0] > _LISTED_S:
-            self._listed = (self._clock(), tuple(islice(self._walk(), MOST_FILES)))
+            self._is_whole = False
+            self._listed = (self._clock(), tuple(self._counted()))
         return self._listed[1]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether ``files`` names all of them: neither their number nor the time cut it off."""
+        if self._listed is None:
+            self.files()
+        return self._is_whole
+
+    def _counted(self) -> Iterator[str]:
+        """As many of the files as may be listed."""
+        listed = counted = 0
+        for path in self._walk():
+            listed += 1
+            counted += PurePosixPath(path).suffix.casefold() not in _ASSETS
+            if counted > MOST_FILES or listed > MOST_LISTED:
+                return
+            yield path
+
     def _walk(self) -> Iterator[str]:
+        """Every file. What ends it before it saw all leaves ``_is_whole`` as it is."""
         rules = cache(lambda folder: Ignored(self._rules(folder)))
         ignored, folders = rules(""), [""]
         for folder in islice(folders, MOST_FOLDERS):  # they grow meanwhile
-            for entry in _entries(self.top / folder):
-                if self._late():
+            entries = _entries(self.top / folder)
+            for entry in entries:
+                if self._late() or len(entries) > MOST_LISTED:
                     return
                 path = f"{folder}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
@@ -144,6 +177,7 @@ class Checkout:
                 is_file = entry.is_file(follow_symlinks=False) and may_be_read(path)
                 if is_file and not ignored.matches(path, is_folder=False):
                     yield path
+        self._is_whole = len(folders) <= MOST_FOLDERS
 
     def _rules(self, folder: str) -> str:
         try:
@@ -175,7 +209,7 @@ def may_be_read(path: str) -> bool:
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(islice(entries, MOST_FILES), key=lambda entry: entry.name)
+            return sorted(islice(entries, MOST_LISTED + 1), key=lambda entry: entry.name)
     except (OSError, ValueError):
         return []
 

@@ -60,7 +60,7 @@ def survey(
         there = [name for name in asked if may_define(path, data, name)]
         if there:
             places += _places(path, outline(path, data), there)
-    return Survey(tuple(places), is_whole=not late())
+    return Survey(tuple(places), is_whole=checkout.is_whole and not late())
 
 
 def _is_searched(path: str, related_to: str) -> bool:
@@ -110,7 +110,7 @@ def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: L
 
 
 def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: Late) -> int:
-    """How many other files are the same as the one at ``path``; -1 where time ran out."""
+    """How many other files are the same as the one at ``path``; -1 where not all were seen."""
     count = 0
     for each in checkout.files():
         if late():
@@ -118,7 +118,7 @@ def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: L
         if each != path and are_related(each, path) and _size(checkout, each) == size:
             data = checkout.read_listed(each)
             count += data is not None and outline(each, data).digest() == digest
-    return -1 if late() else count
+    return count if checkout.is_whole and not late() else -1
 
 
 def _likeliest(checkout: Checkout, paths: list[str], path: str) -> list[str]:

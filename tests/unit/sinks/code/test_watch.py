@@ -7,7 +7,7 @@ import pytest
 
 from subcog.bus.anchors import Anchor
 from subcog.bus.values import Memory, Place, Scope
-from subcog.sinks.code import watch
+from subcog.sinks.code import checkout, watch
 from subcog.sinks.code.checkout import Checkout, Unreadable
 from subcog.sinks.code.survey import count_like, survey
 from subcog.sinks.code.watch import CodeWatch
@@ -305,6 +305,50 @@ async def test_hostile_files_are_compared_by_their_lines(tmp_path):
         (tmp_path / name).write_text(text)
         anchors = await code.anchors(f"see {name}", str(tmp_path))
         assert [one.path for one in anchors] == [name]
+
+
+MOVED = {"rates.py": TEXT, "bin/bell.sh": "The file bin/bell.sh is checked by the auditor"}
+
+
+@pytest.mark.parametrize("path", MOVED)
+@pytest.mark.parametrize("bound", ["MOST_FILES", "MOST_LISTED", "MOST_FOLDERS"])
+async def test_what_is_not_found_among_too_many_files_is_unknown(
+    project, monkeypatch, bound, path
+):
+    (project / "bin").mkdir()
+    (project / "bin/bell.sh").write_text(SHORT)
+    code = watching()
+    anchors = await code.anchors(MOVED[path], str(project))
+    (project / path).unlink()
+    for number in range(3):
+        (project / f"more{number}").mkdir()
+        (project / f"more{number}/a.md").touch()
+    monkeypatch.setattr(checkout, bound, 3)
+    assert await state(code, project, *anchors) is None
+    monkeypatch.undo()
+    assert await state(watching(), project, *anchors) == "gone"
+
+
+async def test_a_name_that_may_be_defined_beyond_the_listing_has_no_anchor(project, monkeypatch):
+    (project / "z").mkdir()
+    (project / "z/more.py").write_text(CODE)
+    monkeypatch.setattr(checkout, "MOST_FILES", 1)
+    code = watching()
+    assert await code.anchors("load_rates() is slow", str(project)) == ()
+    assert await code.anchors("see `more.py`", str(project)) == ()
+    (named,) = await code.anchors(TEXT, str(project))
+    assert named.twins == -1
+
+
+async def test_pictures_do_not_count(project, monkeypatch):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    for number in range(5):
+        (project / f"a{number}.SVG").touch()
+    (project / "z").mkdir()
+    (project / "rates.py").rename(project / "z/rates.py")
+    monkeypatch.setattr(checkout, "MOST_FILES", 3)
+    assert await state(code, project, *anchors) == "moved"
 
 
 def test_a_listing_ends_where_it_is_late_and_what_is_sought_in_it_is_unknown(project):
