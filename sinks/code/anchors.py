@@ -259,8 +259,9 @@ def _below(top: Path, absolute: str) -> str:
 
 
 def examine(anchor: Anchor, checkout: Checkout, *, late: Late) -> AnchorState:
-    """The state of ``anchor`` now; None in it where the form is not known, or where it was not
-    found and not all of the project was searched.
+    """The state of ``anchor`` now.
+
+    None in it where the form is not known, or what was not found was not looked for everywhere.
     """
     if anchor.digest.partition(":")[0] != VERSION:
         return _of(anchor, None)
@@ -293,12 +294,12 @@ def _is_there(anchor: Anchor, checkout: Checkout) -> bool:
 
 
 def _moved_file(anchor: Anchor, checkout: Checkout, late: Late) -> AnchorState:
-    if anchor.twins <= 0:
-        twins = anchor.twins
-        now = find_file(checkout, anchor.path, anchor.digest, twins=twins, late=late)
-        if now:
-            return _of(anchor, "moved", now)
-    return _of(anchor, "gone" if checkout.is_whole and not late() else None)
+    if anchor.twins > 0:
+        return _of(anchor, "gone")
+    now = find_file(checkout, anchor.path, anchor.digest, twins=anchor.twins, late=late)
+    if now:
+        return _of(anchor, "moved", now)
+    return _of(anchor, None if now is None else "gone")
 
 
 def _moved_symbol(anchor: Anchor, checkout: Checkout, late: Late) -> AnchorState:

@@ -152,11 +152,10 @@ class Checkout:
 
     def _counted(self) -> Iterator[str]:
         """As many of the files as may be listed."""
-        listed = counted = 0
-        for path in self._walk():
-            listed += 1
+        counted = 0
+        for number, path in enumerate(self._walk()):
             counted += PurePosixPath(path).suffix.casefold() not in _ASSETS
-            if counted > MOST_FILES or listed > MOST_LISTED:
+            if counted > MOST_FILES or number == MOST_LISTED:
                 return
             yield path
 

@@ -20,14 +20,25 @@ from .languages import GO, GRAMMARS, PYTHON, parse
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-FAMILIES: tuple[frozenset[str], ...] = (
-    frozenset((".py", ".pyi")),
-    frozenset((".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")),
-    frozenset((".yaml", ".yml")),
-    frozenset((".json", ".jsonc")),
-    frozenset((".ini", ".cfg")),
+_FAMILIES = (
+    ".py .pyi",
+    ".ts .tsx .mts .cts .js .jsx .mjs .cjs",
+    ".yaml .yml",
+    ".json .jsonc",
+    ".ini .cfg",
+    ".c .h .cc .cpp .hpp",
+    ".md .mdx .markdown",
+    ".sh .bash .zsh",
+    ".css .scss",
+    ".kt .kts",
+    ".groovy .gradle",
+    ".ex .exs",
+    ".tf .hcl",
+    ".graphql .gql",
+    ".htm .html",
 )
-"""Suffixes between which code moves; any other stays as it is."""
+"""Suffixes between which code moves; any other stays as it is. Those of a line comment alike."""
+_FAMILY_OF = {suffix: family for family in _FAMILIES for suffix in family.split()}
 
 _SLASHES = frozenset(
     ".c .h .cc .cpp .hpp .cs .swift .kt .kts .scala .php .dart .m .css .scss .vue .svelte .proto"
@@ -131,7 +142,7 @@ def are_related(path: str, other: str) -> bool:
     ours, theirs = suffix_of(path), suffix_of(other)
     if ours == theirs:
         return bool(ours) or PurePosixPath(path).name == PurePosixPath(other).name
-    return any(ours in family and theirs in family for family in FAMILIES)
+    return ours in _FAMILY_OF and _FAMILY_OF[ours] is _FAMILY_OF.get(theirs)
 
 
 def mentions(data: bytes, name: str) -> bool:

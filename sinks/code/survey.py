@@ -44,23 +44,26 @@ def survey(
 ) -> Survey:
     """Every definition whose last part is one of ``names``, in files of one language, or in all.
 
-    In files of settings only ``keys`` are looked for. It ends early where ``late()`` says so.
+    In files of settings only ``keys`` are looked for. It ends early where ``late()`` says so. What
+    may define a name, and is not understood, is not looked through.
     """
     places: list[Place] = []
-    read_bytes = 0
+    read_bytes, is_whole = 0, True
     for path in checkout.files():
         if late() or read_bytes > _MOST_READ_BYTES:
             return Survey(tuple(places), is_whole=False)
         if not _is_searched(path, related_to) or (data := checkout.read_listed(path)) is None:
             continue
         read_bytes += len(data)
-        if _is_data(path, len(data)):
-            continue
         asked = names if is_code(path) or related_to else keys
         there = [name for name in asked if may_define(path, data, name)]
-        if there:
-            places += _places(path, outline(path, data), there)
-    return Survey(tuple(places), is_whole=checkout.is_whole and not late())
+        if there and _is_data(path, len(data)):
+            is_whole = is_whole and not related_to
+        elif there:
+            found = outline(path, data)
+            places += _places(path, found, there)
+            is_whole = is_whole and (not is_code(path) or _tells_of(found, there))
+    return Survey(tuple(places), is_whole=is_whole and checkout.is_whole and not late())
 
 
 def _is_searched(path: str, related_to: str) -> bool:
@@ -74,6 +77,11 @@ def _is_data(path: str, size: int) -> bool:
     return not is_code(path) and size > _MOST_SETTINGS_BYTES
 
 
+def _tells_of(found: Outline, names: Collection[str]) -> bool:
+    """Whether it is known of each of ``names`` if it is defined there."""
+    return found.is_whole or all(found.ending_in(name) for name in names)
+
+
 def _places(path: str, found: Outline, names: Collection[str]) -> Iterator[Place]:
     for own in found.names:
         if own.rpartition(".")[2] in names:
@@ -85,17 +93,18 @@ def is_code(path: str) -> bool:
     return suffix_of(path) in GRAMMARS
 
 
-def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: Late) -> str:
-    """The file that has the ``digest`` which the one at ``path`` had; "" if none was found.
+def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: Late) -> str | None:
+    """The file that has the ``digest`` which the one at ``path`` had.
 
-    Short files may be alike by chance: one of them is it by its name too, or where nothing was like
-    it before (no ``twins``) and it alone is now.
+    "" if there is none, None if not all that may be it were compared. Short files may be alike by
+    chance: one of them is it by its name too, or where nothing was like it before (no ``twins``)
+    and it alone is now.
     """
     related = [each for each in checkout.files() if each != path and are_related(each, path)]
     short: list[str] = []
     for each in _likeliest(checkout, related, path)[:MOST_COMPARED]:
         if late():
-            return ""
+            return None
         if (data := checkout.read_listed(each)) is None:
             continue
         found = outline(each, data)
@@ -106,7 +115,9 @@ def find_file(checkout: Checkout, path: str, digest: str, *, twins: int, late: L
     name = PurePosixPath(path).name
     named = [each for each in short if PurePosixPath(each).name == name]
     likely = named or (short if twins == 0 else [])
-    return likely[0] if len(likely) == 1 else ""
+    if len(likely) == 1:
+        return likely[0]
+    return "" if checkout.is_whole and len(related) <= MOST_COMPARED and not late() else None
 
 
 def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: Late) -> int:

@@ -7,9 +7,8 @@ import pytest
 
 from subcog.bus.anchors import Anchor
 from subcog.bus.values import Memory, Place, Scope
-from subcog.sinks.code import checkout, watch
+from subcog.sinks.code import checkout, survey, watch
 from subcog.sinks.code.checkout import Checkout, Unreadable
-from subcog.sinks.code.survey import count_like, survey
 from subcog.sinks.code.watch import CodeWatch
 from subcog.stages.language.code_names import code_names
 from tests.fakes import NOW
@@ -256,6 +255,59 @@ async def test_of_several_short_files_that_are_alike_none_is_the_one_that_moved(
     assert await state(code, tmp_path, *anchors) == "gone"
 
 
+async def test_a_file_that_was_not_compared_with_all_of_its_kind_is_unknown(tmp_path, monkeypatch):
+    code, anchors = await short_file(tmp_path)
+    (tmp_path / "bin/bell.sh").rename(tmp_path / "bin/chime.sh")
+    for number in range(3):
+        (tmp_path / f"{number}.sh").write_text(f"exit {number}\n")
+    monkeypatch.setattr(survey, "_came_at", lambda checkout, path: "chime" not in path)
+    monkeypatch.setattr(survey, "MOST_COMPARED", 3)
+    assert await state(code, tmp_path, *anchors) is None
+    monkeypatch.setattr(survey, "MOST_COMPARED", 4)
+    assert await state(watching(), tmp_path, *anchors) == "moved"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("a.c", "a.cpp"), ("a.md", "b.mdx"), ("a.sh", "a.bash"), ("a.css", "a.scss")],
+)
+async def test_a_file_is_found_under_another_suffix_of_its_kind(tmp_path, before, after):
+    text = "".join(f"// {line}\nline {line}\n" for line in range(10))
+    (tmp_path / before).write_text(text)
+    code = watching()
+    anchors = await code.anchors(f"see {before}", str(tmp_path))
+    (tmp_path / before).rename(tmp_path / after)
+    assert await state(code, tmp_path, *anchors) == "moved"
+    (tmp_path / after).rename(tmp_path / "a.txt")
+    assert await state(code, tmp_path, *anchors) == "gone"
+
+
+LONG = "".join(f"x{number} = {number}\n" for number in range(40_000))
+
+
+@pytest.mark.parametrize("more", [LONG, "def broken(:\n    def\n" + "(" * 90 + CODE])
+async def test_a_symbol_in_a_file_that_is_not_parsed_is_unknown(project, more):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    (project / "rates.py").write_text("x = 1\n")
+    (project / "all.py").write_text(CODE + more if more is LONG else more)
+    assert await state(code, project, *anchors) is None
+    assert await code.anchors("load_rates() is slow", str(project)) == ()
+    (project / "all.py").write_text(more.replace("load_rates", "load"))
+    assert await state(watching(), project, *anchors) == "gone"
+
+
+async def test_a_key_in_a_file_that_is_too_long_for_settings_is_unknown(tmp_path):
+    (tmp_path / "a.yaml").write_text("server:\n  port: 1\n")
+    code = watching()
+    anchors = await code.anchors("`server.port` in a.yaml is fixed", str(tmp_path))
+    (tmp_path / "a.yaml").write_text("x: 1\n")
+    (tmp_path / "b.yaml").write_text(
+        "server:\n  port: 1\n" + "".join(f"k{n}: {n}\n" for n in range(9000))
+    )
+    assert await state(code, tmp_path, *anchors) is None
+
+
 async def test_a_namesake_of_a_deleted_file_is_not_the_file(tmp_path):
     code, anchors = await short_file(tmp_path)
     (tmp_path / "bin/bell.sh").unlink()
@@ -312,9 +364,7 @@ MOVED = {"rates.py": TEXT, "bin/bell.sh": "The file bin/bell.sh is checked by th
 
 @pytest.mark.parametrize("path", MOVED)
 @pytest.mark.parametrize("bound", ["MOST_FILES", "MOST_LISTED", "MOST_FOLDERS"])
-async def test_what_is_not_found_among_too_many_files_is_unknown(
-    project, monkeypatch, bound, path
-):
+async def test_what_is_not_found_among_too_many_files_is_unknown(project, monkeypatch, bound, path):
     (project / "bin").mkdir()
     (project / "bin/bell.sh").write_text(SHORT)
     code = watching()
@@ -357,7 +407,7 @@ def test_a_listing_ends_where_it_is_late_and_what_is_sought_in_it_is_unknown(pro
     looks = iter([False] * 3 + [True] * 10)
     checkout = Checkout(project, late=lambda: next(looks))
     assert len(checkout.files()) == 3
-    assert not survey(checkout, {"load_rates"}, late=lambda: True).is_whole
+    assert not survey.survey(checkout, {"load_rates"}, late=lambda: True).is_whole
     nothing = Checkout(project, late=lambda: True)
-    assert not survey(nothing, {"load_rates"}, late=lambda: True).is_whole
-    assert count_like(nothing, "rates.py", len(CODE), "x", late=lambda: True) == -1
+    assert not survey.survey(nothing, {"load_rates"}, late=lambda: True).is_whole
+    assert survey.count_like(nothing, "rates.py", len(CODE), "x", late=lambda: True) == -1
