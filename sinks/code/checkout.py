@@ -10,7 +10,9 @@ import os
 import re
 import stat
 import time
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -60,7 +62,7 @@ class Unreadable(OSError):
 
 
 class Read(Struct, frozen=True):
-    """The bytes of a file, and its stamp from before it was read."""
+    """The bytes of a file, UTF-16 as UTF-8, and its stamp from before it was read."""
 
     data: bytes
     stamp: Stamp
@@ -124,9 +126,10 @@ class Checkout:
             data = _read(real)
         except (OSError, ValueError) as error:
             raise Unreadable(str(type(error).__name__)) from None
-        if b"\0" in data:
+        text = _in_utf8(data)
+        if b"\0" in text:
             raise Unreadable("binary")
-        return Read(data, stamp)
+        return Read(text, stamp)
 
     def read_listed(self, path: str) -> bytes | None:
         """A file that ``files`` named, where no link leads to it; None where it is no text."""
@@ -134,7 +137,8 @@ class Checkout:
             data = _read(self.top / path)
         except (OSError, ValueError):
             return None
-        return data if len(data) <= MAX_BYTES and b"\0" not in data else None
+        text = _in_utf8(data)
+        return text if len(data) <= MAX_BYTES and b"\0" not in text else None
 
     def files(self) -> tuple[str, ...]:
         """The paths of the project's files, those near the top first; see ``is_whole``."""
@@ -211,6 +215,14 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
             return sorted(islice(entries, MOST_LISTED + 1), key=lambda entry: entry.name)
     except (OSError, ValueError):
         return []
+
+
+def _in_utf8(data: bytes) -> bytes:
+    """``data`` as it is, or, where it begins with the mark of UTF-16 and is that, as UTF-8."""
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-16").encode()
+    return data
 
 
 def _read(path: Path) -> bytes:

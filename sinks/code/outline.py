@@ -113,9 +113,12 @@ class Outline:
 
 
 def outline(path: str, data: bytes) -> Outline:
-    """Read ``data``, which is the file called ``path``. Never raises for what is in it."""
+    """Read ``data``, which is the file called ``path``. Never raises for what is in it.
+
+    How its lines end does not matter, in a string neither.
+    """
     suffix = suffix_of(path)
-    data = data.removeprefix(BOM_UTF8)
+    data = data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
     try:
         if suffix in GRAMMARS:
             return _of_code(data, suffix) or _of_lines(path, data)

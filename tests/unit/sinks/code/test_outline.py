@@ -350,6 +350,30 @@ def test_a_formatter_changes_no_digest(path):
     assert before.digest() == after.digest()
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        *BEFORE.items(),
+        ("a.py", 'def ask():\n    return """select a\n    from b"""\n'),
+        ("a.ts", "const ask = () => q(`select *\n from u`);\n"),
+        ("a.go", "package a\n\nconst Query = `select\n  x`\n"),
+        ("a.rs", 'fn ask() -> i32 {\n    run("select\n a")\n}\n'),
+        ("A.java", 'class A {\n  String q = """\n  select\n  a""";\n}\n'),
+        ("Makefile", "test: a \\\n  b\n\tpytest -q \\\n\t  -x\n"),
+        ("justfile", "test: a\n  pytest -q \\\n    -x\n"),
+        ("a.md", "# x\n\na word\n"),
+    ],
+)
+def test_how_lines_end_changes_no_digest(path, text):
+    before = outline(path, text.encode())
+    after = outline(path, text.replace("\n", "\r\n").encode())
+    assert before.names == after.names
+    digests = {name: before.digest_of(name) for name in before.names}
+    assert digests == {name: after.digest_of(name) for name in after.names}
+    assert before.digest() == after.digest()
+    assert before.digest() != outline(path, text.replace("a", "z").encode()).digest()
+
+
 @pytest.mark.parametrize("path", BEFORE)
 def test_every_word_and_sign_counts(path):
     """Whatever is changed in a line that is code, the file's digest is another one."""

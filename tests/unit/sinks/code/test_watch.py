@@ -208,6 +208,26 @@ async def test_a_setting_that_is_a_secret_has_no_anchor(tmp_path):
     assert len(await code.anchors("`db.port` is set", str(tmp_path))) == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+async def test_another_encoding_changes_nothing(project, encoding):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    for path in ("rates.py", "other.py"):
+        (project / "rates.py").rename(project / path)
+        (project / path).write_text(CODE, encoding=encoding)
+        assert await state(code, project, *anchors) in {"unchanged", "moved"}
+    (project / "other.py").write_text(CODE.replace("'rates'", "'other'"), encoding=encoding)
+    assert await state(code, project, *anchors) == "changed"
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfea\0b", b"\xff\xfe\0\0a\0\0\0", b"\xff\xfe\0\xd8a\0"])
+def test_what_only_begins_like_text_is_none(tmp_path, data):
+    (tmp_path / "a.py").write_bytes(data)
+    with pytest.raises(Unreadable):
+        Checkout(tmp_path).read("a.py")
+    assert Checkout(tmp_path).read_listed("a.py") is None
+
+
 async def test_what_git_ignores_is_no_place_to_move_to(project):
     code = watching()
     anchors = await code.anchors(TEXT, str(project))
