@@ -271,14 +271,29 @@ def examine(anchor: Anchor, checkout: Checkout, *, late: Late) -> AnchorState:
         return _of(anchor, "changed" if _is_there(anchor, checkout) else None)
     if read is None:
         moved = _moved_symbol if anchor.symbol else _moved_file
-        return moved(anchor, checkout, late)
+        state = moved(anchor, checkout, late)
+        is_left_out = state.state == "gone" and _is_left_out(anchor, checkout)
+        return _of(anchor, None) if is_left_out else state
     found = outline(anchor.path, read.data)
-    digest = found.digest_of(anchor.symbol) if anchor.symbol else found.digest()
+    digest = _digest(anchor, found)
     if digest:
         return _of(anchor, "unchanged" if digest == anchor.digest else "changed")
     if not found.is_whole and mentions(read.data, anchor.symbol):
         return _of(anchor, "changed")
     return _moved_symbol(anchor, checkout, late)
+
+
+def _digest(anchor: Anchor, found: Outline) -> str:
+    return found.digest_of(anchor.symbol) if anchor.symbol else found.digest()
+
+
+def _is_left_out(anchor: Anchor, checkout: Checkout) -> bool:
+    """Whether a file of its name has it that lies where nothing is searched."""
+    for path in checkout.namesakes(PurePosixPath(anchor.path).name):
+        data = checkout.read_listed(path)
+        if data is not None and _digest(anchor, outline(path, data)) == anchor.digest:
+            return True
+    return False
 
 
 def _of(anchor: Anchor, state: State | None, now: str = "") -> AnchorState:

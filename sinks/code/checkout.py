@@ -39,6 +39,8 @@ _GENERATED = frozenset(
 )
 _OFTEN_GENERATED = frozenset("dist build target out coverage env".split())
 """Left out where no ``.gitignore`` says what is generated."""
+_ENVIRONMENTS = _GENERATED - {"vendor"} | frozenset(".git .venv .tox .nox".split())
+_MOST_NAMESAKES = 4_000
 _SEEN_HIDDEN = frozenset(".github .gitlab .circleci .ci .devcontainer .husky".split())
 _ASSETS = frozenset(
     ".svg .png .jpg .jpeg .gif .webp .avif .ico .icns .bmp .tif .tiff .psd .woff .woff2 .ttf .otf"
@@ -99,6 +101,7 @@ class Checkout:
         self._clock = clock
         self._listed: tuple[float, tuple[str, ...]] | None = None
         self._is_whole = False
+        self._left_out: list[str] = []
 
     def stamp(self, path: str) -> Stamp | None:
         """What is at ``path``: its mode, inode, size and times; None for nothing."""
@@ -143,7 +146,7 @@ class Checkout:
     def files(self) -> tuple[str, ...]:
         """The paths of the project's files, those near the top first; see ``is_whole``."""
         if self._listed is None or self._clock() - self._listed[0] > _LISTED_S:
-            self._is_whole = False
+            self._is_whole, self._left_out = False, []
             self._listed = (self._clock(), tuple(self._counted()))
         return self._listed[1]
 
@@ -153,6 +156,27 @@ class Checkout:
         if self._listed is None:
             self.files()
         return self._is_whole
+
+    def namesakes(self, name: str) -> Iterator[str]:
+        """The files called ``name`` in folders that ``files`` left out for what they are called.
+
+        It looks at 4,000 entries at most, into nothing that was installed, and no other checkout.
+        """
+        folders = list(self._left_out)
+        seen = 0
+        for folder in folders:  # they grow meanwhile
+            entries = [] if _is_installed(folder) else _entries(self.top / folder)
+            if any(entry.name == ".git" for entry in entries):
+                continue
+            for entry in entries:
+                seen += 1
+                if seen > _MOST_NAMESAKES or self._late():
+                    return
+                path = f"{folder}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{path}/")
+                elif entry.name == name and may_be_read(path):
+                    yield path
 
     def _counted(self) -> Iterator[str]:
         """As many of the files as may be listed."""
@@ -174,8 +198,9 @@ class Checkout:
                     return
                 path = f"{folder}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if not _is_left_out(path, rules) and not ignored.matches(path, is_folder=True):
-                        folders.append(f"{path}/")
+                    if not ignored.matches(path, is_folder=True):
+                        is_left_out = _is_left_out(path, rules)
+                        (self._left_out if is_left_out else folders).append(f"{path}/")
                     continue
                 is_file = entry.is_file(follow_symlinks=False) and may_be_read(path)
                 if is_file and not ignored.matches(path, is_folder=False):
@@ -188,6 +213,10 @@ class Checkout:
         except Unreadable:
             return ""
         return read.data.decode("utf-8", "replace") if read else ""
+
+
+def _is_installed(folder: str) -> bool:
+    return folder.rstrip("/").rpartition("/")[2] in _ENVIRONMENTS
 
 
 def _is_left_out(path: str, rules: Callable[[str], Ignored]) -> bool:

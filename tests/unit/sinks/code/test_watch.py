@@ -248,6 +248,7 @@ async def test_a_twin_is_no_place_to_move_to(project):
     assert await state(code, project, *anchors) == "gone"
 
 
+MOVED = {"rates.py": TEXT, "bin/bell.sh": "The file bin/bell.sh is checked by the auditor"}
 SHORT = "#!/bin/sh\nexec ring\n"
 
 
@@ -345,6 +346,36 @@ async def test_a_folder_that_git_does_not_ignore_is_a_place_to_move_to(project, 
     assert await state(code, project, *anchors) == "moved"
 
 
+@pytest.mark.parametrize("path", MOVED)
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        (".config/sub", None),
+        ("vendor", None),
+        ("build", None),
+        ("web/dist", None),
+        ("node_modules/a", "gone"),
+        (".venv/lib", "gone"),
+        ("ignored/.config", "gone"),
+        (".trees/other", "gone"),
+    ],
+)
+async def test_what_went_where_nothing_is_searched_is_unknown(project, path, folder, expected):
+    (project / "bin").mkdir()
+    (project / "bin/bell.sh").write_text(SHORT)
+    code = watching()
+    anchors = await code.anchors(MOVED[path], str(project))
+    (project / folder).mkdir(parents=True)
+    (project / ".trees/other/.git").mkdir(parents=True)
+    if folder.startswith("ignored"):
+        (project / ".gitignore").write_text("ignored\n")
+    there = project / folder / (project / path).name
+    (project / path).rename(there)
+    assert await state(code, project, *anchors) == expected
+    there.write_text("exit 1\n")
+    assert await state(watching(), project, *anchors) == "gone"
+
+
 async def test_what_is_built_below_a_folder_with_rules_of_its_own_is_not_searched(tmp_path):
     (tmp_path / ".gitignore").write_text("*.pyc\n")
     (tmp_path / "web/app/dist").mkdir(parents=True)
@@ -377,9 +408,6 @@ async def test_hostile_files_are_compared_by_their_lines(tmp_path):
         (tmp_path / name).write_text(text)
         anchors = await code.anchors(f"see {name}", str(tmp_path))
         assert [one.path for one in anchors] == [name]
-
-
-MOVED = {"rates.py": TEXT, "bin/bell.sh": "The file bin/bell.sh is checked by the auditor"}
 
 
 @pytest.mark.parametrize("path", MOVED)
