@@ -119,11 +119,14 @@ class Catalogue(Protocol):
 class Code(Protocol):
     """Knows the code of a project, and what became of what memories name of it."""
 
-    async def check(self, memories: Iterable[Memory], place: Place) -> Mapping[str, CodeState]:
+    async def check(
+        self, memories: Iterable[Memory], place: Place, *, patience_s: float = 1.0
+    ) -> Mapping[str, CodeState]:
         """What became of the code that ``memories`` name, by their ids; those that name none lack.
 
-        It answers within a part of the time that is left, and says None of what it does not know
-        by then. Only memories of the project at ``place`` are compared with it.
+        It answers within a part of the time that is left, reads and searches for no longer than
+        ``patience_s``, and says None of what it does not know by then. Only memories of the project
+        at ``place`` are compared with it.
         """
 
 

@@ -51,8 +51,9 @@ _LOOK_SHARE, _LOOK_S = 0.04, 0.25
 _WORK_SHARE, _WORK_S = 0.3, 1.0
 # A thread that nobody waits for any more ends by itself after this.
 _SEARCH_S = 5.0
-# What is gone may come back under another name; nothing but a search would tell.
-_GONE_S = 30.0
+# What is gone may come back under another name, and what was not found by then may be found by
+# another search; nothing else would tell.
+_AGAIN_S = 30.0
 # A file that was written so shortly before it was read may be written again with the same time.
 _RACY_NS = 50_000_000
 
@@ -176,7 +177,8 @@ class CodeWatch:
             return False
         if known.state.now:
             return _stamped(known.state.now, checkout, stamps) == known.elsewhere
-        return known.state.state != "gone" or self._clock() - known.at < _GONE_S
+        is_open = known.state.state in {"gone", None}
+        return not is_open or self._clock() - known.at < _AGAIN_S
 
     def _examine(
         self, anchors: Sequence[Anchor], root: str, found: dict[Anchor, AnchorState]
@@ -189,8 +191,9 @@ class CodeWatch:
         for anchor in anchors:
             stamps: dict[str, Stamp | None] = {}
             before = _stamped(anchor.path, checkout, stamps)
+            is_in_time = not late()
             state = examine(anchor, checkout, late=late)
-            if state.state is None:
+            if state.state is None and not is_in_time:  # it was not searched for at all
                 continue
             known = _Known(
                 state=state,

@@ -220,7 +220,9 @@ _MAX_CHARS = 60
 class _Unchecked:
     """Knows nothing of any code."""
 
-    async def check(self, memories: Iterable[Memory], place: Place) -> Mapping[str, CodeState]:
+    async def check(
+        self, memories: Iterable[Memory], place: Place, *, patience_s: float = 0.0
+    ) -> Mapping[str, CodeState]:
         return {}
 
 

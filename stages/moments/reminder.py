@@ -154,12 +154,20 @@ def _answers(
 
 
 async def check_code(
-    code: Code, rated: Iterable[RatedHit], event: ToolEvent, floor: float
+    code: Code,
+    rated: Iterable[RatedHit],
+    event: ToolEvent,
+    floor: float,
+    *,
+    patience_s: float = 1.0,
 ) -> Mapping[str, CodeState]:
-    """What became of the code that those of ``rated`` name that may be shown at all."""
+    """What became of the code that those of ``rated`` name that may be shown at all.
+
+    It is searched for no longer than ``patience_s``, and what is not known by then is None.
+    """
     least = floor - MOST_LOWERED
     memories = (one.hit.memory for one in rated if one.hit.relevance >= least)
-    return await code.check(memories, event.place)
+    return await code.check(memories, event.place, patience_s=patience_s)
 
 
 def abstain(

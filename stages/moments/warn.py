@@ -36,6 +36,9 @@ from .reminder import (
 
 HEADING = "Before you do this, earlier notes that seem to speak of just that:"
 
+PATIENCE_S = 0.02
+"""So long an action waits while code is read; a search of the project is for the next time."""
+
 
 def lifts(newer: Memory, older: Memory, now: datetime) -> bool:
     """Whether ``newer``, which contradicts ``older``, takes the rules back that it states by name.
@@ -105,7 +108,8 @@ async def warn(
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)
         else:
-            states = await check_code(known.code, rated, event, settings.min_relevance)
+            floor = settings.min_relevance
+            states = await check_code(known.code, rated, event, floor, patience_s=PATIENCE_S)
             answer = _answer(event, rated, sessions, settings, now, clean, states, known.learned)
     emit(proposed, "warn", tool=event.action.tool, outcome="warned" if answer[1:] else "silent")
     return answer

@@ -155,6 +155,52 @@ async def test_a_check_takes_a_part_of_the_time_that_is_left(project):
         answers.set()
 
 
+async def test_what_a_search_did_not_find_out_is_not_searched_for_again_at_once(
+    project, monkeypatch
+):
+    anchors = await watching().anchors(TEXT, str(project))
+    (project / "rates.py").unlink()
+    searches, now = [], [0.0]
+
+    def search(self):
+        searches.append(now[0])
+        now[0] += 6  # longer than a search may take
+        return iter(())
+
+    monkeypatch.setattr(Checkout, "_walk", search)
+    code = CodeWatch(names=code_names, find_top=Path, head=lambda _: "", clock=lambda: now[0])
+    for _ in range(3):
+        assert await state(code, project, *anchors) is None
+    assert len(searches) == 1
+    now[0] += 30
+    assert await state(code, project, *anchors) is None
+    assert len(searches) == 2
+    (project / "rates.py").write_text(CODE)
+    assert await state(code, project, *anchors) == "unchanged"
+
+
+async def test_whoever_has_no_patience_gets_what_was_found_the_next_time(project, monkeypatch):
+    anchors = await watching().anchors(TEXT, str(project))
+    (project / "rates.py").unlink()
+    may_end = threading.Event()
+    files = Checkout.files
+
+    def search(self):
+        may_end.wait(30)
+        return files(self)
+
+    monkeypatch.setattr(Checkout, "files", search)
+    code = watching()
+    began = time.monotonic()
+    found = await code.check([memory(*anchors)], place(project), patience_s=0.01)
+    assert time.monotonic() - began < 1
+    assert found["mem_1"].state is None
+    may_end.set()
+    await until(lambda: not code._busy)
+    monkeypatch.setattr(Checkout, "files", None)  # nothing is searched any more
+    assert await state(code, project, *anchors) == "gone"
+
+
 async def test_another_projects_memory_is_not_compared_with_this_one(project):
     code = watching()
     anchors = await code.anchors(TEXT, str(project))

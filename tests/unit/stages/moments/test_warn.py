@@ -5,10 +5,12 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from subcog.bus.anchors import CodeState
 from subcog.bus.events import ActionProposed, MemoriesShown
 from subcog.bus.signals import abstained, degraded, proposed
 from subcog.bus.values import Action, FileChange
 from subcog.config.settings import ActionSettings
+from subcog.stages.moments.reminder import NOTHING_KNOWN, KnownAtAct
 from subcog.stages.moments.warn import HEADING, lifts, warn
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
@@ -25,7 +27,7 @@ def about(command=BAD, **changes):
     return ActionProposed(action=Action(tool="Bash", command=command), **(fields | changes))
 
 
-async def warned(event=None, *, known=None, sessions=None, settings=SETTINGS):
+async def warned(event=None, *, known=None, sessions=None, settings=SETTINGS, at_act=NOTHING_KNOWN):
     known = [make_memory(1, RULE)] if known is None else known
     with anyio.fail_after(PATIENCE_S):
         said = await warn(
@@ -34,6 +36,7 @@ async def warned(event=None, *, known=None, sessions=None, settings=SETTINGS):
             sessions=sessions or FakeSessions(),
             settings=settings,
             now=NOW,
+            known=at_act,
         )
     return json.loads(said[0].body), said[1:]
 
@@ -49,6 +52,19 @@ async def test_the_memory_that_speaks_against_a_command_comes_before_it_is_run()
     assert isinstance(shown, MemoriesShown)
     assert shown.hook == "PreToolUse"
     assert told == [("warn", {"tool": "Bash", "outcome": "warned"})]
+
+
+async def test_an_action_does_not_wait_for_a_search_of_the_project():
+    class Watch:
+        patience_s = 1.0
+
+        async def check(self, memories, place, *, patience_s):
+            self.patience_s = patience_s
+            return {memory.id: CodeState(state="gone") for memory in memories}
+
+    code = Watch()
+    assert await warned(at_act=KnownAtAct(code)) == ({}, ())
+    assert code.patience_s < 0.1
 
 
 @pytest.mark.parametrize(
