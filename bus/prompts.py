@@ -176,7 +176,8 @@ class Parsed(Value, frozen=True, kw_only=True):
     and those within it, and what means the same ("npm or pnpm?" for "which package manager?").
     ``typed`` is what the person wrote where words of ``text`` were misspelt, which are corrected in
     it; else empty. ``refused`` is what stands behind a marker in somebody else's text, and is
-    not kept. ``empty`` are the markers with nothing to keep. ``incident_dates`` are the days and months of which it asks what happened then.
+    not kept. ``empty`` are the markers with nothing to keep. ``incident_dates`` are the days and
+    months of which it asks what happened then.
     """
 
     text: str

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-# Wider than what the daemon takes for a marker: of what is kept in vain the user is told when it is
-# drained. It takes out what agents add as well, so a marker may stand behind the tag that ends that.
+# Wider than what the daemon takes for a marker: it tells of what is kept in vain once it drains it.
+# It takes out what agents add as well, so a marker may stand behind the tag that ends that.
 MARKER = re.compile(
     r"(?:^|[^\s>]>)[^\S\n]*(?:(?:[-*+\u2022\u2013]|\d{1,3}[.)])[^\S\n]+)?"
     r"(?:[\[\uff3b\u3010](?:remember|capture)(?:[ \t]?[:\uff1a][^\]\uff3d\u3011\n]{0,80})?"

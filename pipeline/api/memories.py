@@ -206,8 +206,9 @@ class MemoryCalls:
             return self._updated(replace(answer, reason=reason), old)
         if answer.outcome in {"stored", "merged"}:
             made = (answer.id or "") if answer.outcome == "stored" else ""
-            [now] = await (await self._app.archive.get()).store.get([old.id], [old.scope]) or [None]
-            self._journal.note("supersede", old, after=now and now.version, made=made)
+            store = (await self._app.archive.get()).store
+            now = next(iter(await store.get([old.id], [old.scope])), None)
+            self._journal.note("supersede", old, after=now.version if now else None, made=made)
         return replace(answer, supersedes=old.id)
 
     async def expire(self, params: ExpireParams, place: Place) -> MemoryResult:

@@ -311,7 +311,7 @@ class UndoCalls:
 
 
 def _is_as_made(first: Memory, last: Memory) -> bool:
-    """Whether the ``last`` version has no more than the ``first``, but for what is noted unasked."""
+    """Whether the ``last`` version has what the ``first`` has, but for what is noted unasked."""
     return last == replace(
         first,
         version=last.version,

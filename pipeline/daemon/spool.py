@@ -145,8 +145,8 @@ def _not_kept_line(prompt: PromptSubmitted, app: App) -> str:
     """What the user reads of a prompt of which the hook said that it will be stored."""
     said = one_line(visible(app.redactor.redact(prompt.text).text))
     return (
-        f"subcog: not kept after all: “{cut(said, _MAX_TOLD_CHARS)}” was set aside, but no marker of"
-        " yours has a text behind it; to keep it, begin the line with [remember]"
+        f"subcog: not kept after all: “{cut(said, _MAX_TOLD_CHARS)}” was set aside, but no marker"
+        " of yours has a text behind it; to keep it, begin the line with [remember]"
     )
 
 

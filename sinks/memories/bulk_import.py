@@ -39,10 +39,10 @@ class BulkImport:
     """Handles ``ImportAdmitted`` and counts the outcomes.
 
     ``stored``: new here. ``updated``: another version was here. ``unchanged``: this
-    version, a newer one or a memory with the same text was here. ``differs``: one with another text
-    was here, be it in case or white space alone, and stays, for the draft is to be new or older. ``forgotten``: it, or its text in
-    whatever form, with or without its heading, was deleted here for good, and stays deleted.
-    ``declined``: it was empty.
+    version, a newer one or a memory with the same text was here. ``differs``: one with another
+    text was here, be it in case or white space alone, and stays, for the draft is to be new or is
+    older. ``forgotten``: it, or its text in whatever form, with or without its heading, was deleted
+    here for good, and stays deleted. ``declined``: it was empty.
     """
 
     def __init__(

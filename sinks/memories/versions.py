@@ -125,7 +125,7 @@ def _confirmed(duplicate: Memory, event: StoreRequested, gate: str, now: datetim
 
 
 def _open_tags(duplicate: Memory, event: StoreRequested, now: datetime) -> tuple[str, ...]:
-    """The tags of ``duplicate``; what is said to be in the way after it was closed is open again."""
+    """The tags of ``duplicate``; what is in the way again after it was closed is open again."""
     if duplicate.namespace in TO_DO and _said_at(event, now) > duplicate.updated_at:
         return tuple(tag for tag in duplicate.tags if tag.casefold() not in CLOSED_TAGS)
     return duplicate.tags

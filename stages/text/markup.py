@@ -5,8 +5,8 @@ A marker stands at the start of a line or of an item of a list: ``[remember]``,
 also with the full-width brackets and colons of an input method. What it keeps runs to the next
 marker, to the next item of its list, or to a blank line outside a code fence; a marker alone on its
 line takes the paragraph after it. What follows a colon names the namespace; what names none is a
-tag or, where nothing would be left to keep, the text. A request in plain words at the beginning of the prompt
-(``requests.py``) counts as ``[remember]`` does.
+tag or, where nothing would be left to keep, the text. A request in plain words at the beginning of
+the prompt (``requests.py``) counts as ``[remember]`` does.
 """
 
 from __future__ import annotations

@@ -50,9 +50,7 @@ async def test_a_memory_is_as_old_as_its_words_and_never_from_the_future(bench):
         ("if x:\n    a()\nb()", "if x:\n    a()\n    b()"),
     ],
 )
-async def test_the_newer_of_two_texts_that_differ_in_case_or_white_space_counts(
-    bench, text, newer
-):
+async def test_the_newer_of_two_texts_that_differ_in_case_or_white_space_counts(bench, text, newer):
     first = await bench.keep(text, tags=("http",), provenance=Provenance(hook="cli", session="s1"))
     again = await bench.keep(newer, provenance=Provenance(hook="cli", session="s2"))
     assert (again.kept.outcome, again.kept.memory_id) == ("merged", first.memory.id)
