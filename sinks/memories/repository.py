@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
+from cachetools import FIFOCache
 
 from ...bus.events import (
     ContextBuilt,
@@ -47,6 +48,7 @@ from .memory_cache import MemoryCache
 from .mention_indexes import FEW, MentionIndexes
 from .use_log import UseLog, count_nothing
 
+_MOST_FORGOTTEN = 4_096
 MOST_SHARING = 8
 """So many memories at most come back of those that share most with some keys."""
 
@@ -87,6 +89,8 @@ class Archive:
         self.store = store
         self.uses = UseLog(store, sum_up=usefulness, clock=clock)
         self._clock = clock
+        # The ids of what was forgotten lately.
+        self._forgotten: FIFOCache[str, None] = FIFOCache(_MOST_FORGOTTEN)
         self.index = Index()
         self.sql_index = SqlIndex(store)
         keys = warning_keys or KeyCache(lambda _: ())
@@ -346,16 +350,18 @@ class Archive:
     # --- the indexes follow ----------------------------------------------------------------------
 
     async def index_stored(self, event: MemoriesStored) -> None:
-        """Make committed memories findable."""
+        """Make committed memories findable, but for what was forgotten since."""
         for memory, _ in event.stored:
             self._fetched.drop(memory.id)
         self.sql_index.note([memory.id for memory, _ in event.stored])
         if self.without_index:
             await self._recount()
-        elif len(event.stored) > FEW:
-            await anyio.to_thread.run_sync(self.index.extend, event.stored)
+            return
+        stored = [one for one in event.stored if not await self._was_forgotten(one[0])]
+        if len(stored) > FEW:
+            await anyio.to_thread.run_sync(self.index.extend, stored)
         else:
-            for memory, encoding in event.stored:
+            for memory, encoding in stored:
                 self.index.add(memory, encoding)
 
     # --- forgetting ------------------------------------------------------------------------------
@@ -368,6 +374,7 @@ class Archive:
             await self.mentions.forget_keys(event.id)
             with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back
                 await self.store.forget(event.id, event.scopes)
+            self._take_out(event.id)  # before it is answered
         return (
             MemoryForgotten(trace=event.trace, id=event.id, scope=memory.scope),
             ForgetSettled(trace=event.trace, id=event.id, found=True),
@@ -377,6 +384,16 @@ class Archive:
         """Make a forgotten memory unfindable."""
         await self.mentions.forget_keys(event.id)
         self.uses.drop(event.id)
-        self._fetched.drop(event.id)
-        self.index.remove(event.id)
+        self._take_out(event.id)
         await self._recount()
+
+    def _take_out(self, memory_id: str) -> None:
+        self._forgotten[memory_id] = None
+        self._fetched.drop(memory_id)
+        self.index.remove(memory_id)
+
+    async def _was_forgotten(self, memory: Memory) -> bool:
+        """Whether ``memory`` was forgotten after it was committed: its event came later."""
+        if memory.id not in self._forgotten:
+            return False
+        return not await self.store.get([memory.id], [memory.scope])

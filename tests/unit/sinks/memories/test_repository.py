@@ -67,6 +67,21 @@ async def test_forgetting_takes_a_memory_out_of_search_topics_and_store(bench):
     assert await bench.archive.store.history(kept.id, [HERE]) == ()
 
 
+async def test_what_is_forgotten_is_not_found_any_more_when_that_is_answered(bench):
+    settled = await bench.keep(TEXT)
+    assert await bench.find("quartzite") == [settled.memory.id]
+    event = ForgetRequested(trace="t", id=settled.memory.id, scopes=(HERE,))
+    committed = await bench.archive.forget(event)
+    assert await bench.find("quartzite") == [], "before anybody heard of it"
+    memory = settled.memory
+    late = MemoriesStored(trace="t", stored=((memory, bench.archive.encoder.encode(memory)),))
+    await bench.archive.index_stored(late)
+    assert await bench.find("quartzite") == [], "what was committed before is told later"
+    await bench.publish(committed)
+    again = (await bench.keep(TEXT)).memory
+    assert await bench.find("quartzite") == [again.id]
+
+
 async def test_what_changed_since_it_was_read_is_not_forgotten(bench):
     read = (await bench.keep(TEXT)).memory
     event = ForgetRequested(trace="t", id=read.id, scopes=(HERE,), version=read.version)
