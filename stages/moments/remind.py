@@ -8,26 +8,24 @@ the change. Only the last is searched for, and has the relevance that the search
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 import anyio
 from msgspec.structs import replace
 
+from ...bus.anchors import CodeState
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
-from ...bus.values import COMMAND_TOOL, Hit, Memory, Query, Value
-from ...config.patterns import regex
+from ...bus.values import COMMAND_TOOL, Hit, Memory, Query
 from ...config.settings import ToolSettings
-from ..language.topics import find_entities
-from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
-from ..text.paths import concerns, seen_from, shortened, way_out
-from .names import GENERIC_FOLDERS, GENERIC_STEMS, PATH, is_about_folder, is_generic, mentions
+from ..text.paths import concerns, seen_from, shortened
+from .names import PATH, is_about_folder, mentions
 from .reminder import (
     NOTHING_KNOWN,
     KnownAtAct,
@@ -37,6 +35,7 @@ from .reminder import (
     build_reminder,
     check_code,
 )
+from .subject import PARTS, Subject, subject_of
 
 NAMES_PATH = 0.95
 """The relevance of a memory that names the file with its folder, or was captured with it,"""
@@ -59,7 +58,6 @@ _READ_CHARS = 4000
 _STEM, _ENDING, _LONG = 5, 3, 7
 _MOST_PATH_CHARS = 200
 _MOST_MENTIONS = 32
-_MOST_FOLDERS = 12
 
 
 async def remind(
@@ -81,10 +79,12 @@ async def remind(
     if not subjects or not settings.max_results:
         return (abstain(event, "remind", "no_subject"),)
     try:
-        rated = await _gather(event, subjects, recall, catalogue)
+        found = await _gather(event, subjects, recall, catalogue)
     except ConnectionError:
         emit(degraded, "remind", reason="search.unavailable")
         return (abstain(event, "remind", "search_unavailable"),)
+    rated = [one.rated for one in found]
+    code = await check_code(known.code, rated, event, settings.min_similarity)
     names = ", ".join(dict.fromkeys(subject.name for subject in subjects))
     heading = f"Related memories for {neutralise(preview(names, 80))}:"
     return build_reminder(
@@ -96,11 +96,11 @@ async def remind(
             floor=settings.min_similarity,
             most=settings.max_results,
         ),
-        rated,
+        [_rated_by_code(one, event.place.tops, code) for one in found],
         sessions=sessions,
         now=now,
         clean=clean,
-        code=await check_code(known.code, rated, event, settings.min_similarity),
+        code=code,
         learned=known.learned,
     )
 
@@ -120,7 +120,7 @@ def _subjects(event: ToolUsed) -> list[Subject]:
 
 async def _gather(
     event: ToolUsed, subjects: Sequence[Subject], recall: Recall, catalogue: Catalogue
-) -> list[RatedHit]:
+) -> list[_Found]:
     """What is known about the ``subjects``, by the files' names and by every search for them."""
     gathering = _Gathering(event, recall, catalogue)
     async with anyio.create_task_group() as group:
@@ -132,14 +132,23 @@ async def _gather(
             group.start_soon(gathering.search, words, "what was changed", subject, _has_words)
     if gathering.failures:
         raise gathering.failures[0]
-    return gathering.rated
+    return gathering.found
+
+
+class _Found(NamedTuple):
+    """A memory as it was found for a subject, and its rating; it fits by ``what``, if by any."""
+
+    hit: Hit
+    subject: Subject
+    what: str
+    rated: RatedHit
 
 
 class _Gathering:
     """Collects the results of several tasks, and failures, which a task group would wrap."""
 
     def __init__(self, event: ToolUsed, recall: Recall, catalogue: Catalogue) -> None:
-        self.rated: list[RatedHit] = []
+        self.found: list[_Found] = []
         self.failures: list[ConnectionError] = []
         self._scopes = event.place.readable
         self._tops = event.place.tops
@@ -155,7 +164,7 @@ class _Gathering:
         else:
             memories = {memory.id: memory for some in found for memory in some}.values()
             near = (one for one in memories if concerns(one, subject.outside))
-            self.rated += [rate(Hit.unsearched(one), subject, self._tops) for one in near]
+            self.found += [self._rated(Hit.unsearched(one), subject) for one in near]
 
     async def search(
         self,
@@ -171,14 +180,30 @@ class _Gathering:
             self.failures.append(unavailable)
         else:
             for hit in (one for one in hits if concerns(one.memory, subject.outside)):
-                one = rate(hit, subject, self._tops, what if is_fit(hit.memory, words) else "")
-                self.rated += [one] if one.hit.relevance else []
+                one = self._rated(hit, subject, what if is_fit(hit.memory, words) else "")
+                self.found += [one] if one.rated.hit.relevance else []
+
+    def _rated(self, hit: Hit, subject: Subject, what: str = "") -> _Found:
+        return _Found(hit, subject, what, rate(hit, subject, self._tops, what))
 
 
-def rate(hit: Hit, subject: Subject, tops: Sequence[str], what: str = "") -> RatedHit:
-    """``hit`` with the best reason that there is to bring it up; it fits by ``what``, if by any."""
+def _rated_by_code(found: _Found, tops: Sequence[str], code: Mapping[str, CodeState]) -> RatedHit:
+    """The rating of ``found``, now that it is known which of the files that it names are there."""
+    known = code.get(found.hit.memory.id)
+    anchors = known.anchors if known is not None else ()
+    there = [one.path for one in anchors if one.state in {"unchanged", "changed"} and not one.now]
+    return rate(found.hit, found.subject, tops, found.what, there) if there else found.rated
+
+
+def rate(
+    hit: Hit, subject: Subject, tops: Sequence[str], what: str = "", there: Sequence[str] = ()
+) -> RatedHit:
+    """``hit`` with the best reason that there is to bring it up; it fits by ``what``, if by any.
+
+    ``there`` are files that the memory names, as far as it is known where they are.
+    """
     best = (hit.relevance, f"matches {what}") if what else (0.0, "names another file")
-    for reason in _reasons(hit, subject, tops):
+    for reason in _reasons(hit, subject, tops, there):
         best = max(best, reason)
     relevance, why = best
     return RatedHit(
@@ -186,15 +211,17 @@ def rate(hit: Hit, subject: Subject, tops: Sequence[str], what: str = "") -> Rat
     )
 
 
-def _reasons(hit: Hit, subject: Subject, tops: Sequence[str]) -> Iterator[tuple[float, str]]:
+def _reasons(
+    hit: Hit, subject: Subject, tops: Sequence[str], there: Sequence[str]
+) -> Iterator[tuple[float, str]]:
     content = hit.memory.content[:_READ_CHARS]
     for provenance in (hit.memory.provenance, *hit.memory.sources):
         file = shortened(seen_from(tops, provenance.file))
-        if how := NAMES_PATH if file == subject.path else _same(file, subject):
+        if how := NAMES_PATH if file == subject.path else _same(file, subject, there):
             yield how, "was captured with the file"
     named = _mentioned(content.casefold(), subject.name.casefold())
     for path in islice(named, _MOST_MENTIONS):
-        if how := _same(path, subject):
+        if how := _same(path, subject, there):
             yield how, "names the file"
     if is_about_folder(content, subject.folders):
         yield NAMES_FOLDER, "is about the folder"
@@ -204,12 +231,18 @@ def _reasons(hit: Hit, subject: Subject, tops: Sequence[str]) -> Iterator[tuple[
         yield NAMES_USED, "names a symbol that was changed"
 
 
-def _same(path: str, subject: Subject) -> float:
-    """How sure it is that ``path``, as a memory gives it, is the subject's file; 0.0 for not."""
+def _same(path: str, subject: Subject, there: Sequence[str]) -> float:
+    """How sure it is that ``path``, as a memory gives it, is the subject's file; 0.0 for not.
+
+    Where it is one of those ``there``, it is no other file that is called so.
+    """
     ours = subject.path.casefold().split("/")
     theirs = path.casefold().removeprefix("./").lstrip("~/").split("/")
     common = min(len(ours), len(theirs))
     if ours[-common:] != theirs[-common:]:
+        return 0.0
+    known = [one for one in there if one.casefold().split("/")[-len(theirs) :] == theirs]
+    if known and subject.path not in known:
         return 0.0
     if common > 1:
         return NAMES_PATH
@@ -248,7 +281,7 @@ def _said(content: str, tags: tuple[str, ...]) -> str:
     The same few memories are found again and again. About 2 MB.
     """
     text = PATH.sub(" ", content[:_READ_CHARS])
-    return " ".join(_PARTS.findall(f"{text} {' '.join(tags)}")).casefold()
+    return " ".join(PARTS.findall(f"{text} {' '.join(tags)}")).casefold()
 
 
 def _mentioned(text: str, name: str) -> Iterator[str]:
@@ -270,129 +303,3 @@ def _is_of_path(character: str) -> bool:
 
 def _mentions(text: str, name: str) -> bool:
     return mentions(text, name, joins="_/")
-
-
-# --- what a changed file is about -----------------------------------------------------------------
-
-
-MAX_TERMS = 6
-MAX_WORDS = 10
-MAX_SYMBOLS = 16
-
-_SUBJECT_CHARS = 4_000
-_FULL = {
-    "auth": "authentication",
-    "authn": "authentication",
-    "authz": "authorization",
-    "db": "database",
-    "i18n": "internationalization",
-    "k8s": "kubernetes",
-    "perf": "performance",
-}
-_KEYWORDS = word_list("keywords")
-_PARTS = regex(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+|[^\W\d_a-zA-Z]+")
-_DEFINED = regex(
-    r"\b(?:def|class|func|function|fn|struct|enum|interface|trait|type|module|defmodule|const|let"
-    r"|var|object|record|table)\s{1,4}([A-Za-z_][\w.]{2,80})"
-)
-_WORD = regex(r"[^\W\d]\w{1,60}")
-_HUMP = regex(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
-
-
-class Subject(Value, frozen=True, kw_only=True):
-    """What a change is about.
-
-    ``path`` is relative to the project where the file is in it, with ``/`` between its parts;
-    ``outside`` is as ``way_out`` gives it, and ``folders`` are the names of those that it lies in,
-    folded.
-    ``terms`` are the words of the path, ``words`` those that the change uses most. ``defined`` and
-    ``used`` are identifiers that are unlikely to be met elsewhere by chance: the module and what
-    the change defines in it, and what else it mentions.
-    """
-
-    path: str
-    name: str
-    folders: tuple[str, ...] = ()
-    terms: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    defined: tuple[str, ...] = ()
-    used: tuple[str, ...] = ()
-    outside: str = ""
-
-    @property
-    def is_distinctive(self) -> bool:
-        """Whether the name alone tells which file is meant: "jwt.py" does, "index.ts" does not."""
-        return "." in self.name and not is_generic(self.name.casefold())
-
-
-def subject_of(path: str, text: str, *, tops: Sequence[str] = (), folder: str = "") -> Subject:
-    """The subject of a change of ``path``, of which ``text`` is what was written.
-
-    ``tops`` and ``folder`` are as ``seen_from`` takes them.
-    """
-    seen = seen_from(tops, path, folder)
-    inside = shortened(seen)
-    own = frozenset(_words(tops[0].rstrip("/").rpartition("/")[2] if tops else ""))
-    read = text[:_SUBJECT_CHARS]
-    found = Counter(_WORD.findall(read))
-    defined = tuple(_defined(inside, read))
-    return Subject(
-        path=inside,
-        name=inside.rpartition("/")[2],
-        folders=tuple(inside.casefold().split("/")[:-1][-_MOST_FOLDERS:]),
-        terms=tuple(_terms(inside, own))[:MAX_TERMS],
-        words=tuple(_most_used(found, own)),
-        defined=defined[:MAX_SYMBOLS],
-        used=tuple(name for name in found if _is_distinctive(name) and name not in defined)[
-            :MAX_SYMBOLS
-        ],
-        outside=way_out(seen),
-    )
-
-
-def _terms(path: str, own: frozenset[str]) -> Iterator[str]:
-    """The telling words of ``path``, the file's name first; ``own`` are the project's name.
-
-    A technology in the file's name is what the file is about, and stands alone.
-    """
-    *folders, name = path.split("/")
-    stem = name.lstrip(".").partition(".")[0]
-    named = [] if stem.casefold() in GENERIC_STEMS else _words(stem)
-    if known := [one.value for one in find_entities(" ".join(named)) if one.kind == "technology"]:
-        return iter(known)
-    said = dict.fromkeys(named)
-    for folder in reversed(folders):
-        if folder.casefold() not in GENERIC_FOLDERS and not folder.startswith("."):
-            said.update(dict.fromkeys(_words(folder)))
-    for word in own:
-        said.pop(word, None)
-    return iter(said | {_FULL[word]: None for word in said if word in _FULL})
-
-
-def _most_used(found: Counter[str], own: frozenset[str]) -> Iterator[str]:
-    """The words that identifiers and prose are made of, the most frequent first."""
-    words: Counter[str] = Counter()
-    for name, count in found.items():
-        for word in _words(name):
-            if len(word) > 2 or not word.isascii():
-                words[word] += count
-    telling = (word for word, _ in words.most_common() if word not in _KEYWORDS | own)
-    for word, _ in zip(telling, range(MAX_WORDS), strict=False):
-        yield word
-
-
-def _words(name: str) -> list[str]:
-    """The parts of an identifier, lower-cased: "jwtHandler_v2" is jwt, handler and v2."""
-    parts = (part.casefold() for part in _PARTS.findall(name))
-    return [part for part in parts if len(part) > 1 or not part.isascii()]
-
-
-def _defined(path: str, text: str) -> dict[str, None]:
-    module = path.rpartition("/")[2].partition(".")[0]
-    names = (name.rpartition(".")[2] for name in _DEFINED.findall(text))
-    return {name: None for name in (module, *names) if _is_distinctive(name)}
-
-
-def _is_distinctive(name: str) -> bool:
-    """Whether an identifier is made of several words: "verify_token", "parseRows"."""
-    return len(name) > 5 and not name.startswith("__") and _HUMP.search(name) is not None

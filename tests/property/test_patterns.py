@@ -31,7 +31,7 @@ from subcog.sinks.indexes.keyphrases import Keyphrases
 from subcog.stages.capture.task_record import follow
 from subcog.stages.language.intent_features import features
 from subcog.stages.language.sentences import sentences
-from subcog.stages.moments.remind import subject_of
+from subcog.stages.moments.subject import subject_of
 from subcog.stages.parse import parse
 from subcog.stages.redaction.admit import detect
 from subcog.stages.redaction.redact import Redactor

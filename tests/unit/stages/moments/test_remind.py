@@ -3,6 +3,7 @@ import json
 import anyio
 import pytest
 
+from subcog.bus.anchors import AnchorState, CodeState
 from subcog.bus.events import MemoriesShown, ToolUsed
 from subcog.bus.signals import abstained, degraded, injected
 from subcog.bus.values import Action, Provenance
@@ -14,9 +15,9 @@ from subcog.stages.moments.remind import (
     NAMES_USED,
     rate,
     remind,
-    subject_of,
 )
-from subcog.stages.moments.reminder import MAX_TOKENS
+from subcog.stages.moments.reminder import MAX_TOKENS, NOTHING_KNOWN, KnownAtAct
+from subcog.stages.moments.subject import subject_of
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
@@ -34,7 +35,16 @@ def used(path=PATH, text="", **changes):
     return ToolUsed(action=action, **(fields | changes))
 
 
-async def reminded(event=None, *, hits=(), memories=(), sessions=None, settings=SETTINGS, **how):
+async def reminded(
+    event=None,
+    *,
+    hits=(),
+    memories=(),
+    sessions=None,
+    settings=SETTINGS,
+    known=NOTHING_KNOWN,
+    **how,
+):
     with anyio.fail_after(PATIENCE_S):
         said = await remind(
             event or used(),
@@ -43,6 +53,7 @@ async def reminded(event=None, *, hits=(), memories=(), sessions=None, settings=
             sessions=sessions or FakeSessions(),
             settings=settings,
             now=NOW,
+            known=known,
         )
     return json.loads(said[0].body), said[1:]
 
@@ -247,49 +258,47 @@ def test_a_symbol_that_is_only_used_counts_where_the_words_are_alike():
     assert rate(about("useState re-renders", 0.1), subject, "").hit.relevance < 0.2
 
 
+class Watch:
+    """Knows that of a memory's file ``path`` it is ``state`` now, and where it is."""
+
+    def __init__(self, path, state, now=""):
+        self.anchor = AnchorState(path=path, state=state, now=now)
+
+    async def check(self, memories, place, *, patience_s):
+        return {one.id: CodeState(state=None, anchors=(self.anchor,)) for one in memories}
+
+
+NAMED = "Sessions in src/auth.py expire after an hour"
+
+
 @pytest.mark.parametrize(
-    ("path", "terms"),
+    ("changed", "watch", "is_told"),
     [
-        ("src/billing/datev_export.py", ("datev", "export", "billing")),
-        ("web/components/InvoiceTable.tsx", ("invoice", "table", "components")),
-        ("src/auth/login.ts", ("login", "auth", "authentication")),
-        ("lib/billing/index.ts", ("billing",)),
-        ("README.md", ()),
-        ("src/main.rs", ()),
-        ("", ()),
+        ("src/auth.py", Watch("src/auth.py", "unchanged"), True),
+        ("src/auth.py", Watch("src/auth.py", "changed"), True),
+        ("web/src/auth.py", Watch("src/auth.py", "unchanged"), False),
+        ("src/Auth.py", Watch("src/auth.py", "changed"), False),
+        ("web/src/auth.py", Watch("src/other.py", "unchanged"), True),
+        # Where it went, or whether it is there at all, is no reason to say nothing.
+        ("web/src/auth.py", Watch("src/auth.py", "moved", "web/src/auth.py"), True),
+        ("web/src/auth.py", Watch("src/auth.py", "changed", "web/src/auth.py"), True),
+        ("web/src/auth.py", Watch("src/auth.py", None), True),
+        ("web/src/auth.py", Watch("web/src/auth.py", "unchanged"), True),
+        ("src/auth.py", Watch("web/src/auth.py", "unchanged"), False),
     ],
 )
-def test_the_path_gives_words_of_its_domain_the_file_first(path, terms):
-    assert subject_of(path, "").terms == terms
+async def test_another_file_that_is_called_so_is_not_the_one_that_a_memory_names(
+    changed, watch, is_told
+):
+    event = used(f"/src/shop/{changed}")
+    _, shown = await reminded(event, memories=[make_memory(1, NAMED)], known=KnownAtAct(watch))
+    assert bool(shown) == is_told
 
 
-def test_a_technology_in_the_name_is_what_the_file_is_about():
-    assert subject_of("src/auth/jwt_handler.py", "").terms == ("jwt",)
-
-
-def test_the_name_of_the_project_tells_nothing():
-    subject = subject_of("/src/shop/lib/shop/invoices.ex", "", tops=("/src/shop",))
-    assert subject.terms == ("invoices",)
-
-
-def test_the_change_gives_the_words_that_it_uses_most_without_the_language():
-    text = "def sendReminder(phone):\n    return Twilio.send(phone)\n\nreminder_queue = phone"
-    assert subject_of("a.py", text).words == ("phone", "send", "reminder", "twilio", "queue")
-
-
-def test_symbols_are_identifiers_of_several_words_those_defined_first():
-    subject = subject_of("src/token_store.py", "def verify_token(x): return parseRows(x, value)")
-    assert subject.defined == ("token_store", "verify_token")
-    assert subject.used == ("parseRows",)
-
-
-@pytest.mark.parametrize(
-    ("name", "tells"),
-    [("jwt.py", True), ("index.ts", False), ("LICENSE", False), ("schema.prisma", True)],
-)
-def test_only_some_names_tell_which_file_is_meant(name, tells):
-    assert subject_of(f"x/{name}", "").is_distinctive is tells
-
-
-def test_a_long_change_is_read_only_so_far():
-    assert "late" not in subject_of("a.py", "early " * 1000 + "late " * 5000).words
+async def test_a_memory_captured_with_another_file_that_is_called_so_is_about_that_one():
+    memory = make_memory(1, "Sessions expire", provenance=Provenance(file="src/auth.py"))
+    for state, is_told in (("unchanged", False), (None, True)):
+        known = KnownAtAct(Watch("src/auth.py", state))
+        event = used("/src/shop/web/src/auth.py")
+        _, shown = await reminded(event, hits=[make_hit(memory, 0.1)], known=known)
+        assert bool(shown) == is_told
