@@ -43,10 +43,10 @@ _ENVIRONMENTS = _GENERATED - {"vendor"} | frozenset(".git .venv .tox .nox".split
 _MOST_NAMESAKES = 4_000
 _SEEN_HIDDEN = frozenset(".github .gitlab .circleci .ci .devcontainer .husky".split())
 _ASSETS = frozenset(
-    ".svg .png .jpg .jpeg .gif .webp .avif .ico .icns .bmp .tif .tiff .psd .woff .woff2 .ttf .otf"
-    " .eot .mp3 .mp4 .wav .ogg .flac .webm .mov .avi .pdf .zip .gz .tgz .bz2 .xz .zst .7z .jar .war"
-    " .class .o .a .so .dll .dylib .exe .bin .dat .pyc .wasm .map .snap .parquet .npy .npz .pkl .pt"
-    " .onnx .safetensors .db .sqlite".split()
+    "svg png jpg jpeg gif webp avif ico icns bmp tif tiff psd woff woff2 ttf otf"
+    " eot mp3 mp4 wav ogg flac webm mov avi pdf zip gz tgz bz2 xz zst 7z jar war"
+    " class o a so dll dylib exe bin dat pyc wasm map snap parquet npy npz pkl pt"
+    " onnx safetensors db sqlite".split()
 )
 """Suffixes of what no code moves to."""
 _SECRET = regex(
@@ -182,7 +182,7 @@ class Checkout:
         """As many of the files as may be listed."""
         counted = 0
         for number, path in enumerate(self._walk()):
-            counted += PurePosixPath(path).suffix.casefold() not in _ASSETS
+            counted += path.rpartition(".")[2].casefold() not in _ASSETS
             if counted > MOST_FILES or number == MOST_LISTED:
                 return
             yield path
@@ -235,7 +235,7 @@ def _is_left_out(path: str, rules: Callable[[str], Ignored]) -> bool:
 
 def may_be_read(path: str) -> bool:
     """Whether a file called so is read at all: not where secrets are kept, or git's own."""
-    return is_inside(path) and _SECRET.fullmatch(PurePosixPath(path).name) is None
+    return is_inside(path) and _SECRET.fullmatch(path.rpartition("/")[2]) is None
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
