@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.waiting import eventually
@@ -253,8 +255,7 @@ def test_an_order_brings_what_says_that_such_work_needs_it(house):
 
     house.run("daemon", "stop")
     house.start()
-    eventually(lambda: house.ask("status")["ready"])
-    eventually(lambda: house.ask("status")["index"]["in_topics"] > len(OTHERS))
-    assert needed in house.context(order, "restarted")
+    sessions = itertools.count()
+    eventually(lambda: needed in house.context(order, f"restarted {next(sessions)}"))
     house.run("forget", kept["id"], "--yes")
     assert needed not in house.context(order, "forgotten")
