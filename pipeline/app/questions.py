@@ -60,7 +60,7 @@ class Questions:
 
     def __init__(self, archive: LazyArchive, memory_limit_mb: int) -> None:
         self._archive = archive
-        self._most_mb = memory_limit_mb + MARGIN_MB
+        self._memory_limit_mb = memory_limit_mb
         self._one = anyio.Lock()
 
     async def views(self) -> SqlViewsResult:
@@ -95,7 +95,7 @@ class Questions:
                     scopes=None if scopes is None else [str(scope) for scope in scopes],
                     limit=limit,
                     parameters=given,
-                    most_mb=self._most_mb,
+                    most_mb=self._memory_limit_mb + MARGIN_MB,
                 )
                 return await anyio.to_thread.run_sync(_result, answered, began)
         raise QuestionTooSlow
