@@ -18,7 +18,7 @@ from ..bus.signals import degraded, emit
 from ..bus.values import Memory, Query
 from ..config.languages import ENGLISH, language_of
 from ..config.patterns import regex
-from .actions.orders import read_order
+from .actions.orders import ORDER_CHARS, read_order
 from .breaches.deed import SURE, Deed
 from .breaches.triggers import ORDERED, order_keys
 from .enrichment.assemble import (
@@ -47,7 +47,6 @@ from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Rec
 from .text.envelope import neutralise
 
 _MOST_PATHS = 10
-_ORDER_CHARS = 1_000
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
 _PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 
@@ -248,7 +247,7 @@ async def _find_needed(
     text = event.parsed.text
     try:
         found = await warnings.sharing(
-            order_keys(text[:_ORDER_CHARS]), event.prompt.place.readable, among=ORDERED
+            order_keys(text[:ORDER_CHARS]), event.prompt.place.readable, among=ORDERED
         )
     except ConnectionError:
         return  # the recall reports it

@@ -97,7 +97,8 @@ def inject(
     unless this is a rehearsal.
     """
     about = bearing_on(event, clean)
-    candidates = (*about, *_without(about, weigh(event, settings, clean)))
+    searched = _without(about, weigh(event, settings, clean))
+    candidates = (*about, *searched)
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
@@ -113,7 +114,7 @@ def inject(
         choice = _choose_for_work(about, candidates, refusal[1], take)
     else:
         take = partial(take, budget=Budget(budget.tokens - kept_free, budget.units))
-        choice = _choose(event, about, candidates, take, settings.context, now)
+        choice = _choose(event, candidates, searched, take, settings.context, now)
     choice = _with_reasons(event, choice)
     not_meant = [hit for hit in hits if _not_meant(event, hit)]
     quoted = quote_sessions(
@@ -201,19 +202,19 @@ def _without(known: Sequence[Candidate], found: Iterable[Candidate]) -> list[Can
 
 def _choose(
     event: IntentClassified,
-    about: Sequence[Candidate],
     candidates: Sequence[Candidate],
+    searched: Sequence[Candidate],
     take: Callable[..., Choice],
     context: ContextSettings,
     now: datetime,
 ) -> Choice:
     """Which of ``candidates`` answer the question of ``event``; ``take`` is ``choose``.
 
-    Those of them that are ``about`` the work that it orders as well need not be what it asks for.
+    Those that were not ``searched`` for bear on the work that it orders as well, and need not be
+    what it asks for.
     """
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     least = min(context.min_relevance, context.min_relevance_beside)
-    searched = _without(about, candidates)
     not_meant = dict(_beside_the_point(event.enriched.parsed, searched, least))
     not_meant |= _of_another_date(event, found, now)
     surely = context.min_relevance

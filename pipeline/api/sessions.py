@@ -162,9 +162,10 @@ class SessionCalls:
             scopes = archive.scopes if params.everywhere else place.own
             for scope in scopes:
                 kept = await archive.list((scope,), limit=EVERY)
-                gone += [info for info in kept if since <= info.began_at <= until]
-                for info in gone:
+                found = [info for info in kept if since <= info.began_at <= until]
+                for info in found:
                     self._app.reviewer.forget(info.session)
+                gone += found
                 passages += await archive.forget_span(scope, since, until)
         for info in gone:
             self._app.reviewer.forget(info.session)

@@ -105,7 +105,8 @@ MOST_WITH_KEY = 8
 MOST_WARNING = 32
 """Of one key in one scope, and in one look-up; the newest."""
 
-MOST_SHARING = 16
+# Twice as many as are wanted: some are over, or were lifted.
+_MOST_SHARING = 16
 # Of one key in one scope, the newest.
 _MOST_COUNTED = 200
 # So many memories are added to those that say for which orders they are needed: among few, every
@@ -173,7 +174,7 @@ class WarningIndex:
                 for id_ in chain.from_iterable(ids[-_MOST_COUNTED:] for ids in having):
                     shared[id_] += min(weight, _MOST_WEIGHT)
         ranked = sorted(shared.items(), key=lambda one: (one[1], one[0]), reverse=True)
-        return tuple(ranked[:MOST_SHARING])
+        return tuple(ranked[:_MOST_SHARING])
 
     def _of(self, scopes: Iterable[Scope]) -> list[Mapping[str, Sequence[str]]]:
         return [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]

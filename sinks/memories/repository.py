@@ -48,7 +48,6 @@ from .memory_cache import MemoryCache
 from .mention_indexes import FEW, MentionIndexes
 from .use_log import UseLog, count_nothing
 
-_MOST_FORGOTTEN = 4_096
 MOST_SHARING = 8
 """So many memories at most come back of those that share most with some keys."""
 
@@ -58,6 +57,7 @@ INDEX_ERRORS = (LookupError, MemoryError, ValueError)
 """What an index raises that is damaged, or does not fit into memory."""
 
 _log = logging.getLogger(__name__)
+_MOST_FORGOTTEN = 4_096
 # Rows added to the index at once; each addition copies the index.
 _FILL_ROWS = 6_000
 
@@ -305,7 +305,7 @@ class Archive:
         """The memories that share most with ``keys``, and how much; none that is over or lifted."""
         shared = dict(self.mentions.warnings.sharing(keys, scopes, among=among))
         now = self._clock()
-        found = (memory for memory in await self._undenied(tuple(shared), scopes))
+        found = await self._undenied(tuple(shared), scopes)
         holding = [memory for memory in found if memory.holds(now)]
         return tuple((memory, shared[memory.id]) for memory in holding[:MOST_SHARING])
 

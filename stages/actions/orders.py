@@ -12,7 +12,8 @@ from .reading import ActionText
 
 _FORMS, _WORDS = load_wordings(Path(__file__).with_name("order_forms.toml"))["orders"]
 
-_ORDER_CHARS = 1_000
+ORDER_CHARS = 1_000
+"""Of a longer order only the beginning is read."""
 
 
 def read_order(text: str) -> ActionText:
@@ -22,7 +23,7 @@ def read_order(text: str) -> ActionText:
     imported, a value that it says to set one that is set, and a command that it says to run one
     that is run; ``purpose`` is all that it says.
     """
-    text = _FORMS["breaks"].sub("\n", text[:_ORDER_CHARS])
+    text = _FORMS["breaks"].sub("\n", text[:ORDER_CHARS])
     edits = _FORMS["edits"].finditer(text)
     edited = (found for found in edits if not _FORMS["spares"].search(found[0]))
     files = (found["path"] or found["place"] for found in edited)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from ...bus.triggers import orders_in
@@ -51,13 +52,14 @@ def features(
     text. A lead is what the memory has before the mean of the others, of which missing ones have
     nothing: what fits all of them alike means none, and two may be needed for the same.
     """
-    order = order[:_READ_CHARS]
+    texts = [[memory.content[:_READ_CHARS], *orders_in(memory.triggers)] for memory, _ in found]
+    near = iter(cosines(order[:_READ_CHARS], list(chain.from_iterable(texts))))
     rows = []
-    for memory, shared in found:
-        text, *own = cosines(order, [memory.content[:_READ_CHARS], *orders_in(memory.triggers)])
+    for (_, shared), own in zip(found, texts, strict=True):
+        text, *orders = (next(near) for _ in own)
         if text is None:
             return []
-        rows.append((max((one for one in own if one is not None), default=0.0), text, shared))
+        rows.append((max((one for one in orders if one is not None), default=0.0), text, shared))
     nearest = [cosine for cosine, _, _ in rows]
     most = [shared for _, _, shared in rows]
     return [
