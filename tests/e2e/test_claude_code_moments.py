@@ -86,6 +86,22 @@ def test_an_order_brings_the_task_the_pattern_and_the_gotcha_of_its_subject(same
     assert second.count(gotcha) == first.count(gotcha)
 
 
+def test_an_order_brings_what_says_that_such_work_needs_it(same_agent):
+    needed = "Money is whole pence everywhere: a reserve was once off by one"
+    here = same_agent.remembering()
+    trigger = "order: add a refund endpoint"
+    told = ("--namespace", "learnings", "--trigger", trigger, "--project", str(here))
+    same_agent.subcog("capture", needed, *told)
+    session = same_agent.start(here)
+    session.prompt("Add a search field to the customer list")
+    session.prompt("Add an endpoint that refunds a part of a payment")
+    session.close()
+
+    other, ordered = map(texts_of, same_agent.api.prompts)
+    assert needed not in other
+    assert needed in ordered.rpartition("UserPromptSubmit hook additional context")[2]
+
+
 @pytest.mark.slow
 def test_a_failing_command_brings_the_blocker_that_it_was_before(installed_agent):
     agent, here = installed_agent, installed_agent.remembering((BLOCKER, "learnings"))
